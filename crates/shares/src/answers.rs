@@ -60,8 +60,8 @@ pub(crate) fn decode<F: Field>(
     decode_from::<F>(parties, parties.for_product(), numbers, answers, elements)
 }
 
-/// Recovers a block as [`decode`] does, but from shares of any degree: `enough` shares recover the
-/// block, which is *t* + 1 shares of degree *t*.
+/// Recovers a block as [`decode`] does, but from shares of any degree: `enough` shares determine
+/// the block. For shares of degree *t*, `enough` is *t* + 1.
 pub(crate) fn decode_from<F: Field>(
     parties: Parties,
     enough: usize,

@@ -8,16 +8,17 @@ use oblivio_core::store::BucketStore;
 
 use crate::message::Request;
 
-/// A server's encoded answer to one request.
+/// A server's encoded answer to one request, or the error if there is no answer.
 pub type ServerAnswer = Result<Vec<u8>, StoreError>;
 
-/// The time limit for a server that reports that it is still working. After it, the request counts
-/// as failed.
+/// How long a server may report that it is still working on a request. After that time, the request
+/// counts as failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// A time for ordinary requests, enough for any number of bytes that the server reads.
+    /// The time for an ordinary request. It is enough for any number of bytes that the server must
+    /// read.
     Short,
-    /// A time for an eviction, or for a request that waits for an eviction.
+    /// The time for an eviction, or for a request that must wait for an eviction to end.
     Long,
 }
 
@@ -51,7 +52,7 @@ pub trait ShareServers {
     /// [`wait_for_links`](Self::wait_for_links), before an operation that is retried.
     fn begin_retries(&mut self);
 
-    /// Waits for missing servers until all have returned or the time limit is reached.
+    /// Waits until all missing servers have returned or the time limit is reached.
     fn wait_for_missing(&mut self);
 
     /// Backs off after the `failed`-th failure in a row of a link to or between servers. Returns

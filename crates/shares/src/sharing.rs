@@ -76,8 +76,8 @@ impl Parties {
         1..=self.servers
     }
 
-    /// The *t* servers whose shares are drawn in turn `turn`: consecutive servers, beginning with
-    /// server 1 for turn 0. Over time, each server receives the same number of seeds.
+    /// The *t* servers whose shares are drawn in turn `turn`. They are consecutive servers, and in
+    /// turn 0 the first is server 1. Over time, each server receives the same number of seeds.
     fn drawn(self, turn: u64) -> impl Iterator<Item = u8> {
         let servers = u64::from(self.servers);
         let first = turn % servers;
@@ -85,10 +85,10 @@ impl Parties {
     }
 }
 
-/// The seed of a drawn share.
+/// The seed from which a share is drawn.
 pub type Seed = [u8; 32];
 
-/// A party's share of a vector.
+/// A party's share of a vector of elements.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Share<E> {
     /// A seed from which the share is drawn.
@@ -97,7 +97,7 @@ pub enum Share<E> {
     Computed(Vec<E>),
 }
 
-/// Omits the contents: a share must stay with the party that holds it.
+/// Omits the contents, because a share must not leave the party that holds it.
 impl<E> fmt::Debug for Share<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -230,7 +230,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::field::tests::{drawn, over_all_fields};
 
-    /// Examples of supported numbers of servers.
+    /// Examples of supported numbers of servers, and of colluding servers.
     pub(crate) fn all_parties() -> Vec<Parties> {
         let all = [(3, 1), (4, 1), (5, 1), (5, 2), (6, 2), (7, 1), (7, 2), (7, 3)];
         all.map(|(servers, colluding)| Parties::new(servers, colluding).unwrap()).to_vec()

@@ -7,13 +7,13 @@
 use oblivio_core::geometry::reverse_lexicographic;
 use oblivio_core::{BucketId, Leaf};
 
-/// The maximum number of levels below the root.
+/// The maximum height of a tree, which is its number of levels below the root.
 pub const HEIGHT_MAX: u8 = 30;
 
 /// The maximum number of slots of a bucket.
 pub const SLOTS_MAX: u16 = 4096;
 
-/// The shape of a tree, and its eviction period.
+/// The shape of a tree, and the number of accesses between evictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
     height: u8,
@@ -43,8 +43,8 @@ impl Preset {
     /// The parameters of the authors' implementation. Only for comparison: one eviction in several
     /// hundred overflows a bucket.
     pub const PROTOTYPE: Self = Self { slots: 333, accesses: 280 };
-    /// The parameters of the authors' later work. Only for comparison: the bound on the probability
-    /// of an overflow is only 2^-21.
+    /// The parameters of the authors' later work. Only for comparison: by our bound, the
+    /// probability that an eviction overflows a bucket is only below 2^-21.
     pub const PROTOTYPE_SMALL: Self = Self { slots: 74, accesses: 37 };
 
     /// A bound on the probability that an eviction overflows a bucket, as a power of two.
@@ -94,7 +94,7 @@ impl Tree {
         Ok(Self { height, slots, accesses })
     }
 
-    /// The lowest tree that holds `blocks` blocks.
+    /// Creates the lowest tree that holds `blocks` blocks.
     ///
     /// # Errors
     /// If the tree would have more than [`HEIGHT_MAX`] levels below the root.
@@ -160,8 +160,8 @@ impl Tree {
     }
 
     /// Whether a bucket below the root holds blocks after `evictions` evictions. A leaf holds
-    /// blocks after the first eviction through its parent. Another bucket holds blocks if the last
-    /// eviction through its parent went to its sibling.
+    /// blocks after the first eviction of a path through its parent. Any other bucket holds blocks
+    /// if the last path that was evicted through its parent went on to its sibling.
     pub fn is_in_use(self, bucket: BucketId, evictions: u64) -> bool {
         let (level, index) = (bucket.level(), bucket.index());
         let above = (1u64 << (level - 1)) - 1;
@@ -178,7 +178,7 @@ impl Tree {
         levels.flat_map(|level| (0..1 << level).map(move |at| BucketId::new(level, at)))
     }
 
-    /// The buckets of each step of eviction `number`, from the root down.
+    /// The steps of eviction `number`, from the root down, each with its buckets.
     pub fn triplets(self, number: u64) -> impl Iterator<Item = Triplet> {
         let leaf = self.evicted(number);
         (0..self.height).map(move |level| Triplet {
@@ -190,7 +190,8 @@ impl Tree {
     }
 }
 
-/// A bucket and its children. Each block of the source moves to the child on its path.
+/// The buckets of one step of an eviction: a bucket and its children. Each block of the source
+/// moves to the child on the block's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Triplet {
     /// The bucket that the step empties.
@@ -264,8 +265,8 @@ mod tests {
         }
     }
 
-    /// Checks the paper's "non-leaf sibling buckets are guaranteed to be empty": all blocks of a
-    /// bucket have left it before it is a sibling again.
+    /// Checks the paper's statement that "non-leaf sibling buckets are guaranteed to be empty".
+    /// Before such a bucket is a sibling again, all blocks have left it.
     #[test]
     fn a_sibling_that_is_no_leaf_has_been_emptied_before() {
         let tree = small(4);

@@ -160,8 +160,8 @@ impl ShareArray {
         Ok(is_any)
     }
 
-    /// The error when the client gives up an eviction, which is repeated when the volume is
-    /// reopened.
+    /// The error when the client gives up an eviction. The client repeats the eviction when the
+    /// volume is reopened.
     fn give_up_error(&self, tree: usize, attempted: AttemptResult) -> Error {
         let (AttemptResult::Failed(failed) | AttemptResult::NotEvicted(failed)) = attempted else {
             return self.participants[tree].error(&*self.store, EVICTIONS_WAIT);

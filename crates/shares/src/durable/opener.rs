@@ -80,7 +80,7 @@ impl Opener<'_> {
     }
 
     /// Decrypts a sealed block. Returns the block's address and contents; `None` if the seal is
-    /// invalid or names another block than the label `said` does.
+    /// invalid, or names a block with another label.
     fn open(&self, tree: usize, said: Occupant, sealed: &[u8]) -> Option<(u64, OpenedBlock)> {
         let opened = self.sealer.open(sealed)?;
         let blocks = self.levels.level(tree).blocks;

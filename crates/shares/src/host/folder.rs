@@ -3,7 +3,7 @@
 
 use std::io;
 
-/// A folder with the files of one server, used by no other program.
+/// The folder that holds the files of one server.
 pub trait Folder: Send + Sync {
     /// Reads a small file; `None` if it does not exist.
     ///

@@ -179,8 +179,8 @@ impl Mailbox {
         self.boxes().peers.iter_mut().for_each(|own| own.portions.clear());
     }
 
-    /// Waits for the portion of a server for part and round `at`. While waiting, calls
-    /// `is_given_up` regularly to check whether to stop.
+    /// Waits for the portion of server `from` for part `tile` and round `level`. While waiting,
+    /// calls `is_given_up` regularly to check whether to stop.
     pub(super) fn wait(
         &self,
         from: u8,

@@ -1,5 +1,5 @@
-//! Computes the private selection of a slot (Subroutine 1, steps 4 to 8). It reads every slot of
-//! the path, so storage does not show which slot is selected.
+//! Computes the private selection of a slot (Subroutine 1, steps 4 to 8) from all slots of the
+//! path.
 
 use std::io;
 use std::sync::Mutex;

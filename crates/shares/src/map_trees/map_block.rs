@@ -1,6 +1,6 @@
 //! A block of the position map. A map block has one entry for each of several consecutive blocks:
-//! the leaf, and the number of the last write if blocks are sealed. Where on its path a block is,
-//! is not in the map; the metadata of slots shows that.
+//! the leaf, and the number of the last write if blocks are sealed. The map does not say where on
+//! its path a block is; the metadata of slots shows that.
 //!
 //! An entry holds the leaf plus one. Zero means that the block has no leaf, so the map of a new
 //! tree is all zeros.

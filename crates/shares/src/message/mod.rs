@@ -22,7 +22,7 @@ pub struct Select<E> {
 /// A request to write a block to a slot of the root (step 10 of Protocol 2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootWrite<E> {
-    /// The index of the root's next free slot. It does not depend on the block.
+    /// The index of the root's next free slot, which depends only on the number of writes.
     pub slot: usize,
     /// The server's share of the block.
     pub block: Share<E>,
@@ -206,7 +206,7 @@ pub enum Answer {
     Done,
     /// The answer to [`Request::Epoch`].
     Epoch(HostEpoch),
-    /// The requested share. If several shares were requested, one after the other.
+    /// The requested share, or all requested shares, one after the other.
     Share(Vec<u8>),
     /// The request was refused. Nothing has changed.
     Refused(Refusal),

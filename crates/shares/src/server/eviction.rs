@@ -19,15 +19,16 @@ pub(super) struct Evicting<E> {
     triplets: VecDeque<Triplet>,
     /// The matrices of the remaining rounds in order, followed by the matrix for the sibling leaf.
     matrices: VecDeque<Vec<E>>,
-    /// The contents of the source of the next round.
+    /// The slots of the source bucket of the next round, as they are after the rounds so far.
     source: Option<Bucket<E>>,
-    /// The contents of buckets after the eviction, in the order in which they were computed.
+    /// For each bucket that the eviction has computed so far, its new contents, in the order of
+    /// computation.
     made: Vec<(BucketId, Option<Bucket<E>>)>,
 }
 
 /// The state before the last eviction, for a rollback.
 pub(super) struct RollbackState<E> {
-    /// The replaced buckets with their old contents, in the order of their replacement.
+    /// The replaced buckets with their old contents, in the order in which they were replaced.
     buckets: Vec<(BucketId, Option<Bucket<E>>)>,
     written: usize,
 }
@@ -36,8 +37,8 @@ const IS_NOT_EVICTING: Refused = Refused("no eviction is in progress");
 
 impl<F: Field> Server<F> {
     /// Begins an eviction (Subroutine 3, step 18). One round follows for each level, in which all
-    /// servers [deal](Self::deal) and [reduce](Self::reduce). An eviction that does not finish is
-    /// begun again as a later attempt, with the same matrices.
+    /// servers [deal](Self::deal) and [reduce](Self::reduce). If the eviction does not finish, the
+    /// client begins it again as a later attempt, with the same matrices.
     ///
     /// # Errors
     /// If `number` is not the next eviction, or the attempt is not later than the last one. Also if
@@ -161,8 +162,8 @@ impl<F: Field> Server<F> {
         reduced.collect::<Option<_>>().ok_or(WRONG_LENGTH)
     }
 
-    /// Finishes the eviction on this server: replaces the buckets, and keeps the old ones for a
-    /// rollback.
+    /// Finishes the eviction on this server: puts the computed buckets in the place of the old
+    /// ones, and keeps the old ones for a rollback.
     fn finish_eviction(&mut self) {
         let Some(Evicting { made, .. }) = self.evicting.take() else { return };
         let buckets = made.into_iter().map(|(id, bucket)| (id, self.put(id, bucket))).collect();
@@ -182,8 +183,8 @@ impl<F: Field> Server<F> {
         }
     }
 
-    /// Runs an eviction on all servers of a tree in one process. This is the reference for servers
-    /// that exchange messages.
+    /// Runs an eviction on all servers of a tree in one process. Tests compare servers that
+    /// exchange messages with this function.
     ///
     /// # Errors
     /// If a server refuses.
@@ -208,8 +209,8 @@ impl<F: Field> Server<F> {
         servers.iter_mut().try_for_each(|server| server.commit(server.evictions))
     }
 
-    /// Commits the last of `evictions` evictions: all servers have finished it, so no server rolls
-    /// it back. Idempotent.
+    /// Commits the last eviction: all servers have finished it, so no server rolls it back.
+    /// `evictions` is the number of evictions up to this one. Idempotent.
     ///
     /// # Errors
     /// If this server has not finished exactly `evictions` evictions.
@@ -222,7 +223,7 @@ impl<F: Field> Server<F> {
     }
 
     /// Rolls back the eviction that is in progress, or the last eviction if this server finished it
-    /// and another server did not. Idempotent: a settled server does not change.
+    /// and another server did not. Idempotent: a server without such an eviction does not change.
     pub fn roll_back(&mut self) {
         self.evicting = None;
         if let Some(RollbackState { buckets, written }) = self.rollback.take() {
@@ -235,14 +236,14 @@ impl<F: Field> Server<F> {
 }
 
 impl<E> Evicting<E> {
-    /// The buckets of the next round.
+    /// The buckets of the next round; an error if no eviction is in progress.
     fn triplet(&self) -> Result<Triplet, Refused> {
         self.triplets.front().copied().ok_or(IS_NOT_EVICTING)
     }
 }
 
 impl Triplet {
-    /// The buckets whose contents the step computes as a product.
+    /// The children whose contents the servers compute as a product in this step.
     pub(crate) fn computed_buckets(self) -> impl Iterator<Item = BucketId> {
         [Some(self.destination), self.is_last.then_some(self.sibling)].into_iter().flatten()
     }

@@ -1,5 +1,5 @@
-//! Slots with metadata that names their block, so that the client need not know which block a slot
-//! holds (section 3.3; ADR 17 in `docs/adr/0017`).
+//! Slots with metadata (section 3.3; ADR 17 in `docs/adr/0017`). The metadata of a slot names its
+//! block, so the client need not know which block a slot holds.
 //!
 //! A slot begins with its metadata, which is shared like the rest, so an eviction moves it with the
 //! block. The last element of the metadata is the *mark*: one if the block was taken to the root,

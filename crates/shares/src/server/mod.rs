@@ -28,15 +28,15 @@ pub struct Server<F: Field> {
     parties: Parties,
     tree: Tree,
     block_elements: usize,
-    /// The number of elements at the beginning of each slot that are metadata. 0 if the client
-    /// knows where blocks are.
+    /// The number of metadata elements at the beginning of each slot. 0 if the client knows the
+    /// position of every block.
     metadata_elements: usize,
     /// The query of a selected block that is not yet written back.
     last_query: Option<PathQuery<F::Element>>,
-    /// The buckets that are not all zeros. The number of evictions determines which buckets these
-    /// are, so this is public.
+    /// The buckets that are not all zeros. They are public, because they follow from the number of
+    /// evictions.
     buckets: HashMap<BucketId, Bucket<F::Element>>,
-    /// An empty slot: all zeros.
+    /// The elements of an empty slot: all zeros.
     zeros: Vec<F::Element>,
     /// The number of blocks written to the root since the last eviction.
     written: usize,
@@ -59,11 +59,11 @@ pub struct Epoch {
     pub evictions: u64,
     /// The number of blocks written to the root since the last eviction.
     pub written: usize,
-    /// The stage, which decides the requests that the server accepts next.
+    /// The stage, which decides which requests the server accepts next.
     pub stage: Stage,
 }
 
-/// The stage of a server between and during evictions.
+/// What a server is doing: nothing, an eviction, or waiting for the commit of an eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The server accepts selects and writes, or the next eviction.
@@ -198,7 +198,7 @@ impl<F: Field> Server<F> {
         self.tree.slots() * self.block_elements
     }
 
-    /// The slots of a bucket; one slot of zeros, repeated, for `None`.
+    /// The slots of a bucket. For `None`, which is an empty bucket, as many slots of zeros.
     fn slots_of<'b>(
         &'b self,
         bucket: Option<&'b Bucket<F::Element>>,
@@ -210,7 +210,7 @@ impl<F: Field> Server<F> {
         (0..self.tree.slots()).map(slot)
     }
 
-    /// The slots of the bucket with this ID.
+    /// The slots of the bucket with this ID, which are zeros in an empty bucket.
     fn slots(&self, bucket: BucketId) -> impl Iterator<Item = &[F::Element]> {
         self.slots_of(self.buckets.get(&bucket))
     }

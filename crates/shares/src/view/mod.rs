@@ -1,8 +1,8 @@
 //! Records what each share server sees of its client.
 //!
-//! A [`ShareRecorder`] sits where [`Recorder`] does, below the scheme and above the link. It
-//! records what a server can read in its messages. In the view, each server is a tree, with one
-//! more for each tree of the position map. A message is recorded as accesses to that tree:
+//! A [`ShareRecorder`] is between the scheme and the link, like [`Recorder`]. It records the data
+//! that a server can read in its messages. In the view, each server is a tree, with one more tree
+//! for each tree of the position map. A message is recorded as accesses to that tree:
 //!
 //! - [`Select`](Request::Select): a read of each bucket of the path; the message is the contents of
 //!   the root, and the answer the contents of the leaf
@@ -15,8 +15,9 @@
 //! - [`Fetch`](Request::Fetch), [`Put`](Request::Put): a read or a write of each slot
 //! - anything else: a read of the root's header
 //!
-//! Requests sent to several servers at once share a trip. Messages between servers do not pass
-//! here: a [`WireRecorder`] watches one server, and records both.
+//! Requests that are sent to several servers at once share a trip. A [`ShareRecorder`] does not see
+//! messages between servers. A [`WireRecorder`] watches one server, and records its requests and
+//! these messages.
 
 mod touched;
 mod wire;
@@ -38,21 +39,23 @@ pub fn tree_of_server(server: usize) -> TreeId {
     view_tree(party(server), 0)
 }
 
-/// The number of server `server`, which is counted from 0.
+/// The number of a server, which begins at 1, from its index `server`, which begins at 0.
 fn party(server: usize) -> u8 {
     server as u8 + 1
 }
 
-/// Names of facts of an array: the number of its servers, and the number that may collude.
+/// The names of two facts about an array: the number of its servers, and the number of servers that
+/// may collude.
 pub(crate) const SERVERS: &str = "servers";
 pub(crate) const COLLUDING: &str = "colluding";
 
-/// Names of facts of an array: the levels of its data tree, and of its map trees if there are any.
+/// The names of two facts about an array: the levels of its data tree, and the levels of its map
+/// trees, if there are any.
 pub(crate) const LEVELS: &str = "levels";
 pub(crate) const MAP_LEVELS: &str = "map_levels";
 
-/// The levels below the root of each tree of an array with these facts, the data tree first; `None`
-/// if the facts do not contain them.
+/// The number of levels below the root of each tree of an array with these facts, the data tree
+/// first; `None` if the facts do not contain them.
 pub fn heights(facts: &[Fact]) -> Option<Vec<u8>> {
     let of_map = facts.iter().find_map(|fact| match fact {
         Fact::Value(MAP_LEVELS, FactValue::Numbers(levels)) => Some(&levels[..]),
@@ -73,7 +76,7 @@ pub fn servers_of(facts: &[Fact]) -> Option<ViewServers> {
 /// Wraps share servers and reports every call to a sink. Calls pass unchanged.
 pub struct ShareRecorder<K> {
     recorder: Recorder<AnyServers, K>,
-    /// The number of levels below the root of each tree.
+    /// For each tree, the number of its levels below the root.
     heights: Vec<u8>,
 }
 

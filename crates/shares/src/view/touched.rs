@@ -1,4 +1,4 @@
-//! The pieces that a server accesses for a message of its client, as a view records them.
+//! Determines which pieces a server accesses for a message of its client, as a view records them.
 
 use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::view::view_tree;
@@ -6,10 +6,10 @@ use oblivio_core::{BucketId, Leaf};
 
 use crate::message::{Request, Slots};
 
-/// Pieces of one trip, each with the bytes that were transferred for it.
+/// Pieces, each with the bytes that a message transferred for it.
 pub(super) type PieceContents<'m> = Vec<(Piece, &'m [u8])>;
 
-/// The pieces that a server accesses for one message.
+/// The pieces that a server reads and writes for one message.
 #[derive(Default)]
 pub(super) struct Touched<'m> {
     pub(super) read: PieceContents<'m>,
@@ -26,7 +26,7 @@ impl<'m> Touched<'m> {
     }
 }
 
-/// Returns a read of the root's header, which stands for a message without data of a tree.
+/// Returns a read of the root's header. It stands for a message that transfers no data of a tree.
 pub(super) fn header_of_root(party: u8, tree: u8, message: &[u8]) -> Touched<'_> {
     let tree = view_tree(party, tree);
     Touched::reads(vec![(Piece { tree, bucket: BucketId::ROOT, part: Part::Header }, message)])

@@ -9,7 +9,7 @@ use crate::host::Watcher;
 use crate::message::{Answer, DealtShares, Request, Setup};
 use crate::sharing::Share;
 
-/// The servers of a view that is recorded at one server.
+/// The servers of a view that is recorded at the server with this setup.
 pub fn servers_seen_by(setup: &Setup) -> Option<ViewServers> {
     let count = setup.parties.servers() as u8;
     ViewServers::new(count, setup.parties.colluding() as u8)?

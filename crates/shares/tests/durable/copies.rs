@@ -16,8 +16,8 @@ use rand::rngs::StdRng;
 use crate::owner::{KINDS, MARK_PAGES_BYTES, Owner};
 use crate::parties;
 
-/// The identity of a sharing, as servers see it: the kind of request, the tree, the point, the
-/// attempt, and the index among the matrices.
+/// The identity of a sharing, as servers see it: the kind of the request, the tree, the point, the
+/// attempt, and the index of the matrix.
 type Name = (&'static str, u8, TreePoint, u64, usize);
 
 /// The shares of one secret, for each server that received a share.
@@ -53,7 +53,7 @@ fn parts(request: &Request, tree: u8) -> Vec<(Name, Share<u8>)> {
     }
 }
 
-/// All sharings sent to the servers. An identical repetition counts once.
+/// All sharings that the client sent to the servers. Identical repetitions count once.
 fn shared(owner: &Owner) -> Vec<Shared> {
     let world = owner.servers.world();
     let (mut all, mut named) = (Vec::<Shared>::new(), HashMap::<Name, Vec<usize>>::new());
@@ -75,10 +75,10 @@ fn shared(owner: &Owner) -> Vec<Shared> {
     all
 }
 
-/// The next action of one copy.
+/// An action in which one copy differs from the others.
 type CopyAction = fn(&mut Owner);
 
-/// Makes some accesses that are planned together, with evictions among them.
+/// Makes eight accesses that are planned together, among them some with evictions.
 fn plan(owner: &mut Owner, first: u64) {
     access(owner, &|i| Want::Block((first + i) % 6));
 }
@@ -99,7 +99,7 @@ fn fail(owner: &mut Owner, passing: usize, failing: usize, server: usize) {
     (world.failing_evictions, world.failing_server) = (failing, server);
 }
 
-/// Actions that make servers behave differently towards one copy.
+/// Actions after which servers answer one copy differently from the others.
 const ANSWERS: &[CopyAction] = &[
     |_| (),
     |owner| fail(owner, 0, 1, 0),
@@ -140,7 +140,7 @@ fn stop(owner: &mut Owner, trips: usize, is_done: bool) {
     world.stop = Some((world.asked + trips, vec![is_done; servers]));
 }
 
-/// Actions that make a copy send different requests.
+/// Actions after which a copy sends other requests than the other copies.
 const REQUESTS: &[CopyAction] = &[
     |owner| plan(owner, 2),
     |owner| owner.forget(4),
@@ -157,7 +157,8 @@ const REQUESTS: &[CopyAction] = &[
     |owner| owner.access(&[(Want::Dummy, None)]).unwrap(),
 ];
 
-/// Checks copies of a client that holds and reads six blocks.
+/// Checks that no copy of a client with six blocks uses a seed for two secrets, if each copy first
+/// does one of `ways`.
 fn check(make: impl Fn() -> Owner, ways: &[CopyAction]) {
     let with_blocks = || {
         let mut owner = make();
@@ -167,7 +168,8 @@ fn check(make: impl Fn() -> Owner, ways: &[CopyAction]) {
     check_accesses(with_blocks, &|i| Want::Block(i % 6), ways);
 }
 
-/// Runs copies of one client, each with a different action, and compares all their sharings.
+/// Runs one copy of a client for each action, and checks that no seed is used for two secrets
+/// across all copies.
 fn check_accesses(make: impl Fn() -> Owner, want: &dyn Fn(u64) -> Want, ways: &[CopyAction]) {
     let mut of_seeds: HashMap<[u8; 32], (usize, Shared)> = HashMap::new();
     let (mut again, mut attempts) = (0, Vec::new());
@@ -214,8 +216,8 @@ fn no_seed_is_used_for_two_secrets_in_copies_of_a_client() {
     }
 }
 
-/// No seed is used for two secrets, even if the matrices of all evictions are equal. A seed for one
-/// of these matrices must not go to two servers.
+/// No seed is used for two secrets, even if the matrices of all evictions are equal because no
+/// block moves. A seed for one of these matrices must not go to two servers.
 #[test]
 fn no_seed_is_used_for_two_secrets_if_nothing_is_moved() {
     for of_kind in KINDS {
@@ -238,14 +240,15 @@ fn no_seed_is_used_for_two_secrets_if_servers_are_missing_or_lie() {
     check(|| Owner::new(parties(5, 2), 9), &all_ways(&[]));
 }
 
-/// Makes a server miss some accesses and their writes.
+/// Makes a server missing, so that it misses some accesses and their writes. It returns when the
+/// client waits for it.
 fn missing(owner: &mut Owner, server: usize) {
     owner.servers.world().missing[server] = true;
     owner.servers.world().come_back = true;
 }
 
-/// No seed is used for two secrets if servers return different metadata to the copies. In one
-/// world, taken slots count as not taken.
+/// No seed is used for two secrets if servers return different metadata to the copies. For one
+/// copy, the marks of taken slots are removed.
 #[test]
 fn no_seed_is_used_for_two_secrets_if_metadata_differs() {
     let of_marks: &[CopyAction] = &[|owner| {
@@ -258,7 +261,7 @@ fn no_seed_is_used_for_two_secrets_if_metadata_differs() {
     check(|| Owner::in_trees(parties(3, 1), 7), &[ANSWERS, of_marks].concat());
 }
 
-/// The seeds of the matrices that a client sends after `way`.
+/// The seeds of the matrices that a client sends after the action `way`.
 fn later_seeds(of_kind: fn(Parties, u64) -> Owner, way: CopyAction) -> HashSet<[u8; 32]> {
     let mut owner = of_kind(parties(3, 1), 7);
     (0..6).for_each(|i| owner.write(i, 1).unwrap());
@@ -278,9 +281,9 @@ fn begin_era(owner: &mut Owner, seed: u64) {
     owner.array.begin_era(EraStart::Checkpoint, &mut StdRng::seed_from_u64(seed));
 }
 
-/// Copies that move the same blocks share the matrices differently, unless both have done exactly
-/// the same. A checkpoint draws new coins, and copies that differ stay apart even if their systems
-/// return the same randomness.
+/// Copies that move the same blocks share the matrices with different coins, unless both copies
+/// have done exactly the same. A checkpoint draws new coins, and copies that differ stay apart even
+/// if their systems return the same randomness.
 #[test]
 fn copies_share_the_same_matrices_differently() {
     let ways: &[CopyAction] = &[

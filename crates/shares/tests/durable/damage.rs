@@ -1,4 +1,4 @@
-//! Damage on the disk of one server stays there: an eviction does not spread it, even if servers
+//! Damage on one server's disk does not spread to other servers in an eviction, even if servers
 //! roll back, restart or do not deal.
 
 use oblivio_core::StoreErrorKind;
@@ -9,10 +9,10 @@ use crate::owner::{Owner, PRESET};
 use crate::parties;
 use crate::repair::check_and_repair;
 
-/// Bytes before the first slot in the file of the root.
+/// Bytes of the root's file before the first slot.
 const HEAD_BYTES: usize = 8192;
 
-/// The number of blocks with contents.
+/// The number of blocks that the owner has written.
 const WRITTEN: u64 = 20;
 
 /// Creates an owner with five servers, one of which may collude.
@@ -29,8 +29,8 @@ fn read_until(owner: &mut Owner, written: usize) {
     }
 }
 
-/// Flips a bit of a server's root, at `byte` of `slot`. A negative `byte` counts from the end of
-/// the slot.
+/// Flips a bit in the root's file on server `server`, at byte `byte` of slot `slot`. A negative
+/// `byte` counts from the end of the slot.
 fn flips_a_bit(owner: &Owner, server: usize, at: TreePoint, (slot, byte): (usize, isize)) {
     let disk = owner.servers.world().disks[server].clone();
     let accesses = usize::from(PRESET.accesses);
@@ -72,8 +72,8 @@ fn fails_to_evict(owner: &mut Owner) -> TreePoint {
     points[1]
 }
 
-/// A restart after a rollback does not make damage count as right. Server 1 restarts at any time
-/// during the opening that repeats the eviction.
+/// A server that restarts after a rollback does not accept its damaged data as right. Server 1
+/// restarts at every step of the opening that repeats the eviction.
 #[test]
 fn a_restart_after_going_back_does_not_take_damage_for_right() {
     for trips in 2..7 {
@@ -87,8 +87,8 @@ fn a_restart_after_going_back_does_not_take_damage_for_right() {
     }
 }
 
-/// A restart does not make damage before a torn block count as right. A bad page covers the last
-/// two slots of a full root, and the last block counts as torn.
+/// A server that restarts does not accept damage before a torn block as right. A bad page of the
+/// disk covers the last two slots of a full root, and the last block counts as torn.
 #[test]
 fn a_restart_does_not_take_damage_before_a_torn_block_for_right() {
     for starts in 0..3 {
@@ -109,8 +109,8 @@ fn a_restart_does_not_take_damage_before_a_torn_block_for_right() {
     }
 }
 
-/// Damage in the root of one server of five stops no eviction. Server 5 does not deal; server 2
-/// deals until its damage is found.
+/// Damage in the root of one of five servers does not prevent evictions. Server 5 does not deal.
+/// Server 2 deals until its damage is found.
 #[test]
 fn damage_in_the_root_of_one_server_of_five_stops_no_eviction() {
     for damaged in [4, 1] {

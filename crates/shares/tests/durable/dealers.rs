@@ -24,7 +24,7 @@ fn last_dealers(owner: &Owner) -> Vec<u8> {
     dealers(owner).pop().unwrap()
 }
 
-/// Makes enough accesses for an eviction.
+/// Makes as many accesses as are between two evictions, which must lead to an eviction.
 fn evict(owner: &mut Owner) {
     let before = dealers(owner).len();
     (0..u64::from(PRESET.accesses)).for_each(|i| owner.read(i).unwrap());
@@ -52,9 +52,10 @@ fn a_server_that_has_answered_wrong_does_not_deal_until_it_is_repaired() {
     owner.read_all();
 }
 
-/// A wrong answer found before a crash counts in the repeated eviction. The servers have finished
-/// the access that found it. The next opening repeats the eviction after that access, before it
-/// requests any block.
+/// A wrong answer found just before a crash still counts in the eviction that the next opening
+/// repeats. The servers have finished the access that found the wrong answer, so the next opening
+/// does not repeat the access. It repeats the eviction after the access, before it requests any
+/// block.
 #[test]
 fn what_was_found_before_a_crash_counts_in_the_eviction_that_is_begun_again() {
     let mut owner = Owner::new(parties(5, 1), 2);
@@ -76,8 +77,8 @@ fn what_was_found_before_a_crash_counts_in_the_eviction_that_is_begun_again() {
     assert_eq!(dealers(&owner)[before..], [[1, 3, 4]]);
 }
 
-/// Wrong shares of one server lose no data: an eviction must not turn them into wrong blocks on all
-/// servers.
+/// Wrong shares on one of five servers lose no data: an eviction must not turn them into wrong
+/// blocks on all servers.
 #[test]
 fn wrong_shares_of_one_server_of_five_lose_nothing() {
     for wrong in [1, 4] {
@@ -96,8 +97,8 @@ fn wrong_shares_of_one_server_of_five_lose_nothing() {
     }
 }
 
-/// An eviction is refused if too few servers have given only right answers. With three servers, a
-/// check names a wrong server, but accesses cannot.
+/// An eviction is refused if fewer than 2*t* + 1 servers have never given a wrong answer. With
+/// three servers, a check names a server with wrong shares, but accesses cannot.
 #[test]
 fn an_eviction_is_refused_if_too_few_servers_have_answered_right() {
     for of_kind in KINDS {

@@ -54,8 +54,8 @@ fn what_an_array_holds_from_its_beginning_is_there_and_is_used_as_if_it_had_been
     }
 }
 
-/// A loaded array is the client's first durable state: accesses count from there, even before it is
-/// saved.
+/// The state of a loaded array counts as the client's first durable state: the client may make
+/// accesses before the state is saved.
 #[test]
 fn there_is_room_for_accesses_as_soon_as_an_array_is_loaded() {
     let room = |array: &dyn Durable| array.headroom().unwrap().accesses;
@@ -71,7 +71,7 @@ fn there_is_room_for_accesses_as_soon_as_an_array_is_loaded() {
     assert_eq!(room(&*array), expected);
 }
 
-/// The requests to each server since the setup of the servers.
+/// The requests that each server received after its setup.
 fn seen(data: Data) -> Vec<Vec<Request>> {
     let owner = Owner::loaded(parties(3, 1), 2, data);
     let world = owner.servers.world();
@@ -80,7 +80,8 @@ fn seen(data: Data) -> Vec<Vec<Request>> {
     world.seen.iter().map(|seen| seen.iter().filter(is_part).cloned().collect()).collect()
 }
 
-/// The initial contents do not show: the messages cover all slots of all leaves, used or not.
+/// The requests that load an array do not show its initial contents: they cover all slots of all
+/// leaves, used or not.
 #[test]
 fn what_an_array_holds_from_its_beginning_does_not_show() {
     let shapes = |data| {
@@ -125,7 +126,8 @@ fn no_seed_is_drawn_twice_for_what_is_loaded() {
     assert!(seeds.len() >= 20 * 16);
 }
 
-/// Blocks go to random leaves, because the first access to a block shows its leaf.
+/// Blocks are loaded to random leaves. Their choice matters, because the first access to a block
+/// shows its leaf.
 #[test]
 fn blocks_go_to_leaves_that_are_drawn() {
     let (mut single, mut pairs) = (vec![0; 16], vec![0; 16]);

@@ -36,7 +36,7 @@ fn parties(servers: u8, colluding: u8) -> Parties {
     Parties::new(servers, colluding).unwrap()
 }
 
-/// Makes a window of accesses, or occasionally another operation.
+/// Makes 1 to 7 accesses at once, or sometimes forgets a block or makes a checkpoint.
 fn step(owner: &mut Owner, choices: &mut StdRng) -> Result<(), oblivio_core::Error> {
     match choices.random_range(0..20) {
         0 => owner.forget(choices.random_range(0..BLOCKS)),
@@ -218,8 +218,9 @@ fn retries_wait_for_links_only() {
     }
 }
 
-/// A repeated attempt counts as a lost link. A store repeats a request after a lost link. Servers
-/// that have begun the attempt refuse it, with the lost link as the reason.
+/// If an attempt is repeated after a lost link, the error of the repetition is a lost link, too. A
+/// store repeats a request after a lost link. A server that has already begun the attempt refuses
+/// it with this reason.
 #[test]
 fn an_attempt_that_is_repeated_after_its_link_was_lost_is_a_lost_link() {
     for of_kind in KINDS {
@@ -329,9 +330,10 @@ fn a_salvage_works_without_one_server_and_from_an_older_state() {
     assert_eq!(array.recoverability(&salvage, 4), Recoverability::Empty);
 }
 
-/// Returns an owner with 48 blocks, and the contents of the blocks before the owner's last access.
-/// This access to block 7, or its eviction, stopped after `trips` trips, when one of three servers
-/// had handled the request. `None` if there are fewer trips.
+/// Returns an owner with 48 blocks, whose last access stopped, and the contents of the blocks
+/// before that access. The access to block 7, or its eviction, stopped after `trips` trips, when
+/// one of three servers had handled the request. `None` if the access and the eviction have fewer
+/// trips.
 fn stopped_in_an_access(
     of_kind: fn(Parties, u64) -> Owner,
     trips: usize,

@@ -43,7 +43,8 @@ fn what_is_read_is_what_was_written() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// For trees of any shape, any accesses find the same contents as the owner's list of blocks.
+    /// For trees of any shape and for any accesses, each read returns what the owner's list of
+    /// blocks holds.
     #[test]
     fn any_accesses_find_what_a_list_of_blocks_would_hold(
         blocks in 2u64..300,
@@ -84,8 +85,7 @@ fn plans_are_for_one_state() {
     assert_eq!(error.kind(), ErrorKind::InvalidRequest);
 }
 
-/// No data is lost if the client stops at any request: in any tree, and in the eviction of any
-/// tree.
+/// No data is lost if the client stops at any request of an access or an eviction, in any tree.
 #[test]
 fn nothing_is_lost_wherever_the_client_stops() {
     let mut owner = owner(3);
@@ -155,8 +155,8 @@ fn a_server_may_be_started_again_between_any_two_messages() {
     owner.array.check(&mut |_| ()).unwrap();
 }
 
-/// A server may restart repeatedly during an access. It loses the query at each restart, but the
-/// access succeeds within the retry limit.
+/// A server may restart again and again during an access. It loses the query at each restart, but
+/// the access succeeds within the retry limit.
 #[test]
 fn a_server_may_be_started_again_and_again_during_an_access() {
     let mut owner = owner(5);
@@ -237,8 +237,8 @@ fn states_and_sections_are_as_long_as_is_said() {
     }
 }
 
-/// The client's directory is old if servers have more accesses in any tree. An access writes the
-/// last map tree first. If the client stops there, the servers have the access in that tree only.
+/// The client's directory counts as old if servers have more accesses in any tree. An access writes
+/// the last map tree first, so if a client stops there, servers have the access only in that tree.
 #[test]
 fn a_directory_is_old_if_servers_know_more_of_any_tree() {
     let mut owner = owner(6);
@@ -257,9 +257,8 @@ fn a_directory_is_old_if_servers_know_more_of_any_tree() {
     owner.read_all();
 }
 
-/// A disk that lies about the last write of any tree loses no data. The server lacks a write of one
-/// tree that it had acknowledged as durable. The access is repeated, although all servers have the
-/// data.
+/// A disk that loses the last write of any tree after it has reported a sync loses no data. The
+/// client repeats the access, although all servers have it in the data tree.
 #[test]
 fn a_disk_that_lies_about_the_last_write_of_any_tree_loses_nothing() {
     let mut lied = [0; 3];
@@ -289,7 +288,7 @@ fn a_disk_that_lies_about_the_last_write_of_any_tree_loses_nothing() {
     assert!(lied[0] > 2 && lied[1] > lied[0] + 3 && lied[2] > lied[1] + 3, "{lied:?}");
 }
 
-/// A liar is detected in an access of any kind, if it changes the metadata or the block.
+/// A liar is detected in an access of any kind, whether it changes metadata or a block.
 #[test]
 fn a_liar_is_detected_whatever_the_access_is_for() {
     let liars: [(_, &[usize]); 4] =
@@ -313,8 +312,8 @@ fn a_liar_is_detected_whatever_the_access_is_for() {
     }
 }
 
-/// An empty server is rebuilt at whatever request the client stops. During an access the map trees
-/// are one write ahead of the data, and the access is repeated.
+/// An empty server can be rebuilt, at whatever request the client stopped. In the middle of an
+/// access, the map trees are one write ahead of the data tree, and the access is repeated.
 #[test]
 fn an_empty_server_is_rebuilt_during_an_access() {
     for (servers, colluding) in [(3, 1), (5, 2)] {
@@ -353,7 +352,7 @@ fn an_empty_server_is_rebuilt_during_an_access() {
 }
 
 /// Damaged marks of another server are found before a repair removes shares. All blocks are valid,
-/// but the marks are wrong, so a sound server would be rebuilt from a damaged one.
+/// but a server that is rebuilt with the wrong marks would be damaged, too.
 #[test]
 fn damaged_marks_of_another_server_are_found_before_anything_is_removed() {
     let mut owner = owner(25);
@@ -422,8 +421,9 @@ fn a_salvage_works_without_one_server_and_from_an_older_state() {
     assert_eq!(array.recoverability(&salvage, 4), Recoverability::Empty);
 }
 
-/// A salvage after an equal rollback of all servers calls no old block the latest. The map tells
-/// which blocks are outdated; if the map itself is older, no block is called the latest.
+/// If all servers were rolled back equally, a salvage does not call an old block the latest. The
+/// map tells which blocks are outdated. If the map itself is older, the salvage calls no block the
+/// latest.
 #[test]
 fn a_salvage_after_an_equal_rollback_calls_no_old_block_the_latest() {
     for later in [1, 5, 30] {

@@ -1,4 +1,5 @@
-//! Tests of the servers' view of an array with its position map in trees.
+//! Tests that the servers' view of an array does not depend on the workload, if the position map is
+//! in trees.
 
 use std::collections::{HashMap, HashSet};
 
@@ -53,7 +54,7 @@ fn servers_are_asked_the_same_whatever_the_owner_does() {
     }
 }
 
-/// A workload: an action of the owner, which is repeated.
+/// A workload: an action that the owner repeats, given the number of the repetition.
 type Workload<'w> = &'w dyn Fn(&mut Owner, u64);
 
 fn what(request: &Request) -> &'static str {
@@ -94,7 +95,7 @@ fn after(workload: Action, accesses: u64, parties: Parties, seed: u64) -> Owner 
     owner
 }
 
-/// The requests to a server for one tree.
+/// The requests to a server for one tree, in order.
 fn seen_of(owner: &Owner, server: usize, tree: usize) -> Vec<Request> {
     let world = owner.servers.world();
     let requests = world.seen[server].iter().zip(&world.seen_in[server]);
@@ -102,7 +103,7 @@ fn seen_of(owner: &Owner, server: usize, tree: usize) -> Vec<Request> {
     of_tree.map(|(request, _)| request.clone()).collect()
 }
 
-/// The paths that accesses show in each tree, in order.
+/// The paths that accesses show, for each tree, in order.
 fn paths(owner: &Owner) -> [Vec<u64>; 3] {
     let leaf = |request: Request| match request {
         Request::Select { select, .. } => Some(select.leaf.0),
@@ -160,7 +161,7 @@ fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
     verdicts.conclude();
 }
 
-/// The first access to a block shows a random path: in no tree does the path follow from the
+/// The first access to a block shows a random path in every tree. No path follows from the block's
 /// address.
 #[test]
 fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
@@ -189,9 +190,9 @@ fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
     verdicts.conclude();
 }
 
-/// An access shows one path of each tree. A query is for the path whose slots were read before it.
-/// Before an eviction, a client reads the slots of the two paths that follow from the count of
-/// evictions.
+/// An access shows one path of each tree: the query is for the path whose metadata was read before.
+/// Before an eviction, the client reads the metadata of the two paths that follow from the number
+/// of evictions.
 #[test]
 fn an_access_shows_one_path_of_each_tree() {
     for ((name, workload), seed) in WORKLOADS.into_iter().zip(40..) {
@@ -223,7 +224,7 @@ fn an_access_shows_one_path_of_each_tree() {
     }
 }
 
-/// The kind of data that a message shares.
+/// The kind of data in a message that is sent as shares.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Queries,
@@ -258,7 +259,7 @@ fn elements(owner: &Owner, server: usize, (kind, tree): (Kind, usize)) -> Vec<Ve
     shares.into_iter().map(|it| it.into_elements::<Gf256>(elements).unwrap()).collect()
 }
 
-/// The frequencies of bytes, or of half bytes if there are few bytes.
+/// How often each value of a byte occurs, or of half a byte if there are few bytes.
 fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
     let elements: Vec<_> = elements.into_iter().map(u64::from).collect();
     if elements.len() > 8000 {
@@ -318,7 +319,7 @@ fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
     verdicts.conclude();
 }
 
-/// The tests of uniformity detect what they look for.
+/// The tests of uniformity raise an alarm if one byte in ten is zero, and none otherwise.
 #[test]
 fn what_is_not_uniform_is_found() {
     let alarms = |p: f64| {
@@ -334,8 +335,8 @@ fn what_is_not_uniform_is_found() {
     assert!(alarms(uniformity(&counts(with_zeros))));
 }
 
-/// Servers that recover slots learn no addresses. More than *t* colluding servers recover which
-/// block is in a slot, but not the block's address on the disk.
+/// Servers that recover the contents of slots learn no addresses. More than *t* colluding servers
+/// learn which block of the array is in a slot, but not the address of this block on the disk.
 #[test]
 fn servers_that_recover_what_slots_say_read_no_addresses() {
     let mut owner = owner(21);
@@ -440,7 +441,8 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
     assert_ne!(one.query, other.query);
 }
 
-/// The path shown for a block without a position is independent of its new path.
+/// The path that is shown for a block without a position is independent of the path to which the
+/// block is then mapped.
 #[test]
 fn the_first_path_of_a_block_says_nothing_of_its_second() {
     let mut owner = owner(24);
@@ -460,7 +462,7 @@ fn the_first_path_of_a_block_says_nothing_of_its_second() {
     assert!(again < BLOCKS / 4, "{again} of {BLOCKS}");
 }
 
-/// The shares of all matrices for each server, in the evictions after an access. `changes` runs
+/// For each server, its shares of all matrices in the evictions after an access. `changes` runs
 /// before the access.
 fn evictions(changes: impl FnOnce(&mut Owner)) -> Vec<Vec<Share<u8>>> {
     let mut owner = owner(32);
@@ -482,7 +484,7 @@ fn evictions(changes: impl FnOnce(&mut Owner)) -> Vec<Vec<Share<u8>>> {
     shares.collect()
 }
 
-/// The seeds of the shares of all matrices.
+/// The seeds among these shares.
 fn seeds(shares: &[Vec<Share<u8>>]) -> HashSet<[u8; 32]> {
     let seeds = shares.iter().flatten().filter_map(|share| match share {
         Share::Drawn(seed) => Some(*seed),
@@ -491,9 +493,10 @@ fn seeds(shares: &[Vec<Share<u8>>]) -> HashSet<[u8; 32]> {
     seeds.collect()
 }
 
-/// Different matrices are shared from different coins, even if the plans are the same. The moves of
-/// an eviction follow from the servers' metadata, so two copies of a client that receive different
-/// metadata have different matrices. Shares from one seed would reveal their difference.
+/// If matrices differ, they are shared from different coins, even if the plans are the same. The
+/// moves of an eviction follow from the servers' metadata, so two copies of a client have different
+/// matrices if they receive different metadata. Shares from one seed would reveal the difference of
+/// the matrices.
 #[test]
 fn matrices_that_differ_are_shared_from_other_coins_though_the_plans_are_the_same() {
     let usual = evictions(|_| ());
@@ -513,8 +516,8 @@ fn matrices_that_differ_are_shared_from_other_coins_though_the_plans_are_the_sam
     assert!(seeds(&usual).is_disjoint(&seeds(&all_count)));
 }
 
-/// Copies with different plans share the same matrices differently: servers must not learn whether
-/// two copies move the same blocks.
+/// Copies with different plans share the same matrices from different coins. Otherwise servers
+/// would learn whether two copies move the same blocks.
 #[test]
 fn copies_with_other_plans_share_the_same_matrices_differently() {
     let of = |seed| evictions(move |owner| owner.coins = StdRng::seed_from_u64(seed));

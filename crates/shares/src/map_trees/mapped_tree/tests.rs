@@ -146,7 +146,7 @@ fn metadata_agrees_with_known_positions_over_both_fields() {
     metadata_agrees_with_known_positions::<Mersenne61>();
 }
 
-/// The client does not accept the contents of another slot, as a wrong query recovers.
+/// The client does not accept the contents of another slot, which a wrong query would recover.
 #[test]
 fn contents_of_another_slot_are_not_accepted() {
     let mut both = Both::<Gf256>::new();
