@@ -688,8 +688,8 @@ mod tests {
         assert_eq!(read(&volume, OWNER, |_| ()).unwrap_err().kind, FailureKind::Fenced);
     }
 
-    /// The new session reads the earlier writes. But if the server lost them, the new session could
-    /// not send them again.
+    /// The server flushes the writes of the old session before a new session begins. The new
+    /// session can read these writes, but could not send them again if the server lost them.
     #[test]
     fn writes_are_flushed_before_another_client_takes_over() {
         let folder = tempfile::tempdir().unwrap();
@@ -708,7 +708,8 @@ mod tests {
         assert_eq!(flushes.load(Ordering::Relaxed), before + 1);
     }
 
-    /// Waiting for memory does not block other connections. The read happens after the wait.
+    /// A read waits for memory before it reads the store. Other connections can write or take over
+    /// during the wait.
     #[test]
     fn memory_for_an_answer_is_granted_before_the_read() {
         let folder = tempfile::tempdir().unwrap();

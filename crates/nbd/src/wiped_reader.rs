@@ -64,7 +64,8 @@ impl<R: AsyncRead + Unpin> WipedReader<R> {
 mod tests {
     use super::*;
 
-    /// Holds for any alignment of pieces to the buffer and to the chunks that reads return.
+    /// The reader returns all bytes in order, however pieces are aligned to the buffer and to the
+    /// chunks that reads return.
     #[test]
     fn pieces_are_read_in_order_and_to_the_last_byte() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

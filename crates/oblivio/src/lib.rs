@@ -30,7 +30,7 @@
 //! A volume has two parts: storage, and the *client's directory*, which holds the map of the
 //! blocks. **Without the directory the data cannot be found**: keep it as you keep the data, but
 //! never where storage is. By default it is in the user's state directory ([`home`]), where the
-//! program `oblivio` looks as well, so each opens the other's volumes.
+//! program `oblivio` also searches, so that the library and the program open each other's volumes.
 //! [`VolumeLocation::with_state`] names another directory.
 //!
 //! | module | what it holds |

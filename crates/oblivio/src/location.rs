@@ -140,7 +140,7 @@ impl Location {
     /// Fails if [`Self::create`] would refuse because a volume exists.
     ///
     /// # Errors
-    /// [`OpenErrorKind::Exists`] if something is there.
+    /// [`OpenErrorKind::Exists`] if the location is not vacant.
     pub fn check_vacant(&self) -> Result<(), OpenError> {
         match self {
             Self::Store(store) => store.check_vacant(),

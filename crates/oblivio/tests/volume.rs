@@ -122,7 +122,8 @@ fn a_request_past_the_end_is_refused_whole_and_the_volume_stays_usable() {
     assert_eq!(last, [0; 4096]);
 }
 
-/// The files are as a killed process leaves them: nothing is closed.
+/// Flushed data survives although the volume was not closed: the files are as a killed process
+/// leaves them.
 #[test]
 fn what_was_flushed_survives_a_crash() {
     let world = World::new();
@@ -264,7 +265,7 @@ fn two_volumes_of_one_secret_have_nothing_in_common() {
     assert_eq!(kind(swapped.open(&secret(1))), ErrorKind::State);
 }
 
-/// The second process to use a directory must not take it from the first.
+/// If two creations use one directory at once, at least one succeeds, and its volume opens.
 #[test]
 fn two_creations_with_one_directory_at_once_do_not_destroy_each_other() {
     for _ in 0..20 {
@@ -365,7 +366,8 @@ fn options_that_no_volume_in_use_can_have_are_refused_first() {
     assert!(fs::read(world.path("disk")).unwrap() == before, "storage must be unchanged");
 }
 
-/// The directory is locked before the volume is taken over, so no other client can come in between.
+/// Unlocking locks the directory before it takes over the volume, so no other client can use the
+/// directory in between.
 #[test]
 fn an_unlocked_volume_holds_the_lock_of_its_directory() {
     let world = World::new();

@@ -100,8 +100,8 @@ fn messages_arrive_in_order_and_lost_links_are_replaced() {
     assert!(computing.threads.wait_for_the_end(SOON));
 }
 
-/// The peer link has lost its link and has nothing more to send. It cannot know which messages have
-/// arrived, but the other server may wait for one.
+/// During a request, a peer link that has lost its link sends messages again although its queue is
+/// empty: it cannot know which messages have arrived, and the other server may wait for one.
 #[test]
 fn possibly_missing_messages_are_sent_again_during_a_request() {
     let (peer_link, test_server, volume_id, _) = peer_link();
@@ -157,8 +157,8 @@ fn error_of(peer_link: &PeerLink) -> io::Error {
     }
 }
 
-/// Reconnecting stops, and the loss is reported once. Repeated reports would wake all waiting
-/// threads each time.
+/// The peer link stops reconnecting after a while and reports the loss once. Each further report
+/// would wake all waiting threads.
 #[test]
 fn a_lost_server_is_reported_once() {
     let (mut peer_link, test_server, volume_id, _) = peer_link();

@@ -157,7 +157,8 @@ fn a_client_that_takes_no_answers_is_dropped_and_others_are_served() {
     assert!(matches!(answer, Answer::Data { bytes, .. } if bytes.len() == 1 << 20));
 }
 
-/// All answers together stay within the server's memory budget.
+/// An answer waits while answers that other clients have not taken use up the server's memory
+/// budget.
 #[test]
 fn an_answer_waits_while_untaken_answers_hold_the_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -194,8 +195,8 @@ fn announce(server: &Server, party: &Party) -> Vec<super::party::Client> {
     silent.into()
 }
 
-/// Announced bytes take no memory. The silent connections stay open for 30 s, and the server must
-/// answer others before they end.
+/// Bytes that are announced but not sent take no memory. The silent connections stay open for 30 s,
+/// and the server must answer other clients before that.
 #[test]
 fn announced_messages_that_never_come_delay_no_other_client() {
     let folder = tempfile::tempdir().unwrap();

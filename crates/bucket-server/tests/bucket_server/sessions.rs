@@ -32,7 +32,8 @@ fn opening_to_write_fences_the_previous_writer() {
     assert!(server.metric("fenced_total") >= 1);
 }
 
-/// Holds for any interleaving of requests of the old and the new connection.
+/// A fenced connection cannot write, for any interleaving of requests of the old and the new
+/// connection.
 #[test]
 fn late_writes_of_a_fenced_connection_are_refused() {
     let folder = tempfile::tempdir().unwrap();

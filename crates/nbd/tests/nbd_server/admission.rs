@@ -47,7 +47,8 @@ fn silent_connections_keep_no_client_out() {
     drop(silent);
 }
 
-/// If the choice were predictable, an attacker could target the owner.
+/// Each handshake has the same chance to be displaced. If the choice were predictable, an attacker
+/// could target the owner.
 #[test]
 fn the_displaced_handshake_is_chosen_at_random() {
     const ROUNDS: usize = 64;
@@ -140,8 +141,8 @@ fn clients_beyond_the_limit_are_refused_and_counted() {
     assert_eq!(Client::ready(&server.socket()).read(0, 3), [0; 3]);
 }
 
-/// The handshake begins while a seat is free, but no seat is free when the client chooses an
-/// export.
+/// A client that begins its handshake while a seat is free is refused if no seat is free when it
+/// chooses an export.
 #[test]
 fn a_slow_client_is_refused_if_no_seat_is_left() {
     let server = server(Limits { connections_max: 1, ..PATIENT });

@@ -140,7 +140,8 @@ fn qemu_io_writes_discards_zeroes_and_flushes() {
     assert_eq!(server.disk.after_crash()[1024..2048], [7; 1024]);
 }
 
-/// qemu-io always sends one flush at its end.
+/// A write with `-f` reaches the disk as durable, which the disk counts as one more flush. qemu-io
+/// always sends one flush at its end.
 #[test]
 fn qemu_io_forces_writes() {
     let flushes = ["write -P 9 0 4k", "write -f -P 9 0 4k"].map(|command| {

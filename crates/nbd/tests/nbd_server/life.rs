@@ -200,7 +200,8 @@ fn shutdown_gives_up_on_a_disk_that_does_not_answer() {
     gives_up_on_a_disk_that_does_not_answer(1000, 1, 1);
 }
 
-/// The disk accepts one request, and others wait for it.
+/// The shutdown gives up after its deadline if the disk accepts one request and further requests
+/// wait for it.
 #[test]
 fn shutdown_gives_up_on_a_disk_that_accepts_no_more_requests() {
     gives_up_on_a_disk_that_does_not_answer(1, 9, 1);

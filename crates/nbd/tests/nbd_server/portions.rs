@@ -138,7 +138,8 @@ fn a_long_read_reports_which_portion_is_lost() {
     assert_eq!(simple.read(0, 10), contents[..10]);
 }
 
-/// A block is written atomically. Without a cache, each part of a block would cost another access.
+/// A portion never ends within a block: a block is written atomically, and without a cache, each
+/// part of a block would cost another access.
 #[test]
 fn no_portion_divides_a_block() {
     for (block_bytes, portions) in [(4096, 1), (1000, 1), (20_000, 4), (64 << 10, 4), (1 << 20, 4)]
@@ -243,7 +244,7 @@ fn clients_that_do_not_read_do_not_block_others() {
     keep_no_other_from(MemoryDisk::new(DISK_BYTES, 1), PORTIONS);
 }
 
-/// With long blocks, a portion is as long as a block.
+/// Like the previous test, with long blocks: a portion is then as long as a block.
 #[test]
 fn clients_that_do_not_read_do_not_block_others_with_long_blocks() {
     const BLOCK_BYTES: u32 = 1 << 20;

@@ -218,7 +218,8 @@ fn clear_text_after_starttls_is_ignored() {
     assert!(!rest.windows(8).any(|bytes| bytes == 0x3e889045565a9_u64.to_be_bytes()));
 }
 
-/// The client expects the padding unless its flags say otherwise.
+/// The padding flag that a client sends before TLS still holds under TLS. Without the flag, the
+/// client expects padding.
 #[test]
 fn the_clients_padding_flag_holds_under_tls() {
     let certificates = Certificates::new();

@@ -196,7 +196,8 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"before meanwhile ".repeat(20));
     }
 
-    /// The system reports a sync error once: a later sync of the same file succeeds.
+    /// A failed background sync is reported by the next call that waits for or begins a sync. The
+    /// system would not report the error again: a later sync of the same file succeeds.
     #[test]
     fn no_later_sync_hides_an_error() {
         let finishings: [fn(&mut FsStateFile) -> io::Result<()>; 3] =

@@ -92,7 +92,8 @@ fn without_a_cache_every_tenth_operation_may_be_the_last_or_fail() {
     }
 }
 
-/// Each disk fails and loses data independently, also during a flush of all disks.
+/// A crash or an error at any tenth operation on several disks. Each disk fails and loses data
+/// independently, also during a flush of all disks.
 #[test]
 fn on_several_disks_every_tenth_operation_may_be_the_last_or_fail() {
     for (scheme, survival) in [
@@ -195,7 +196,7 @@ fn overwrite(mut volume: Volume, flushed: &mut u8) -> Result<(), VolumeError> {
     volume.close().map(drop)
 }
 
-/// Storage must not fall two checkpoints behind if openings fail.
+/// Two successive openings end at any operation. Storage must not fall two checkpoints behind.
 #[test]
 fn two_openings_in_a_row_may_end_at_any_operation() {
     let setup = SmallVolume { steps: 20, ..SmallVolume::default() };

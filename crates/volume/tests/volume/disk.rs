@@ -34,7 +34,8 @@ fn a_request_longer_than_the_cache_makes_an_access_a_block() {
     assert_eq!(read, BLOCKS - 1);
 }
 
-/// Cached blocks of a long request stay until they are used, and so do blocks that were read ahead.
+/// A request longer than the cache reads each block once: its cached blocks stay until they are
+/// used, and so do blocks that were read ahead.
 #[test]
 fn a_request_longer_than_the_cache_reads_no_block_twice() {
     let setup = SmallVolume {
@@ -54,7 +55,8 @@ fn a_request_longer_than_the_cache_reads_no_block_twice() {
     assert_eq!((two, all), (2, setup.blocks - 2));
 }
 
-/// Blocks that are read ahead stay until they are used, however long the requests before them take.
+/// A read that waits behind a long write takes at most one access per block: blocks that are read
+/// ahead stay until they are used.
 #[test]
 fn reads_behind_a_long_write_make_an_access_a_block() {
     for (cache, written, read) in [(2, 40, 1200), (256, 1000, 1000)] {
@@ -79,7 +81,8 @@ fn reads_behind_a_long_write_make_an_access_a_block() {
     }
 }
 
-/// The cache stays within its bound, whatever waits to be written back.
+/// A write that is longer than the cache is written back while it is served, so the cache stays
+/// within its bound.
 #[test]
 fn a_long_write_is_written_back_while_it_is_served() {
     let (world, disk) = disk(4);
@@ -244,7 +247,7 @@ fn a_request_that_could_not_be_made_durable_fails() {
     }
 }
 
-/// The error is reported at once, not only when the disk is closed.
+/// Requests after a failure of the volume get its error at once, not only when the disk is closed.
 #[test]
 fn later_requests_fail_with_the_error_of_the_volume() {
     for cache_blocks_max in [0, 5] {

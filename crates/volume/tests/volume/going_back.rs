@@ -65,7 +65,7 @@ fn outcome(setup: &SmallVolume, world: &World) -> Outcome {
 }
 
 /// A copy of the directory is made after `before` accesses of a session, and the power fails after
-/// `after` more. The copy is tried, and then the right directory.
+/// `after` more. If the copy is refused, the right directory still opens.
 #[test]
 fn a_directory_that_is_refused_leaves_the_right_one_what_it_needs() {
     for setup in setup().on_each_scheme() {
@@ -255,8 +255,9 @@ fn writes(world: &World) -> usize {
     world.view().iter().filter(|seen| is_write(seen)).count()
 }
 
-/// A copy of the directory was made while the volume was closed. The next session ends with a power
-/// loss of storage, in which any of its writes may survive.
+/// An opening refuses a copy of the directory that was made while the volume was closed, if any
+/// write of the next session is left in storage. That session ends with a power loss of storage, in
+/// which any of its writes may survive.
 #[test]
 fn a_session_that_left_anything_in_storage_is_missed() {
     let setup = setup();
@@ -301,8 +302,8 @@ fn heads(setup: &SmallVolume, world: &World, snapshot: &Snapshot) -> Vec<Vec<u8>
     buckets.map(&mut read).collect()
 }
 
-/// Two clients continue from one state, as when a machine is copied while it runs: with the same
-/// coins and different data.
+/// Two clients continue from one state with the same coins and different data, as when a machine is
+/// copied while it runs. Storage must not learn the XOR of their data.
 #[test]
 fn a_client_that_was_cloned_gives_away_no_plaintext() {
     let setup = setup();
@@ -320,7 +321,8 @@ fn a_client_that_was_cloned_gives_away_no_plaintext() {
     assert!(one != other && longest < 8, "the XOR of {longest} bytes of plaintext");
 }
 
-/// Before the first access after an opening or a checkpoint, storage must show that checkpoint.
+/// Before its first access after an opening or a checkpoint, the client checks that storage shows
+/// that checkpoint. If not, it reports a second client.
 #[test]
 fn a_second_client_is_noticed_before_a_bucket_is_overwritten() {
     // Each forgotten range after the first leads to a checkpoint without an access.
@@ -342,8 +344,8 @@ fn a_second_client_is_noticed_before_a_bucket_is_overwritten() {
     }
 }
 
-/// If the stash is too full for an access, an eviction comes first after a checkpoint or an
-/// opening.
+/// The client also notices a second client if its first action after an opening or a checkpoint is
+/// an eviction, because the stash is too full for an access.
 #[test]
 fn a_second_client_is_noticed_before_an_eviction_ahead_of_its_time() {
     // Hardly room for all blocks, and a checkpoint with each forgotten range after the first.

@@ -53,7 +53,8 @@ fn a_block_on_its_way_that_is_forgotten_is_zeros() {
     }
 }
 
-/// A cache of one block evicts the zeros before the data that they replace arrives.
+/// A block that is forgotten while it is read stays zero, even if a cache of one block evicts the
+/// zeros before the old data arrives.
 #[test]
 fn a_block_on_its_way_that_is_forgotten_is_zeros_however_small_the_cache_is() {
     let gated = GatedDisk::with_cache(1);

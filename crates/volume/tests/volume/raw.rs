@@ -60,8 +60,8 @@ fn a_leaf_is_shown_twice_only_where_a_sequence_is_repeated() {
     }
 }
 
-/// While storage reads the paths of some accesses, the moves of the next become durable, and are
-/// not shown before.
+/// Reads overlap: while storage reads the paths of some accesses, the moves of the next accesses
+/// become durable. Storage must not see the next paths before that.
 #[test]
 fn a_leaf_is_shown_twice_only_where_a_sequence_is_repeated_if_reads_overlap() {
     for (sync_moves, survival) in [
@@ -127,8 +127,8 @@ fn no_leaf_that_was_announced_is_forgotten() {
     assert!(all > 1000, "{all}");
 }
 
-/// The power fails during the recovery from a kill: records that were logged but not synced could
-/// be recovered before, and are lost now.
+/// A leaf that recovery has shown must not be forgotten if the power fails during recovery. Records
+/// that were logged but not synced could be recovered after the kill, and are lost with the power.
 #[test]
 fn no_leaf_that_recovery_has_shown_is_forgotten() {
     let mut equal = 0;
@@ -250,8 +250,8 @@ fn blocks_on_the_client_make_an_access_unless_the_owner_says_otherwise() {
 
 // ───────────────────────────── a volume and its view ─────────────────────────────
 
-/// A sync of the log fails, so its records may be in a cache only. The volume is opened again on
-/// the same machine, and the power fails during recovery.
+/// Like the test above, but after a failed sync of the log, whose records may be in a cache only.
+/// The volume is opened again on the same machine, and the power fails during recovery.
 #[test]
 fn no_leaf_that_recovery_has_shown_is_forgotten_after_a_failed_sync() {
     let setup = volume(SyncMoves::BeforeReads);
@@ -286,7 +286,7 @@ fn no_leaf_that_recovery_has_shown_is_forgotten_after_a_failed_sync() {
     assert!(tried >= 10 && equal <= EQUAL_BY_CHANCE_MAX, "{equal} of {tried}");
 }
 
-/// Trims make no accesses. An opening with trims in the log looks like one without.
+/// Trims make no accesses. To storage, an opening with trims in the log looks like one without.
 #[test]
 fn an_opening_looks_alike_whether_blocks_were_trimmed() {
     let view = |trims: u64| {

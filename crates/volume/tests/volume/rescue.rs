@@ -353,8 +353,8 @@ fn a_rescue_with_an_old_directory_marks_all_blocks_doubtful() {
     }
 }
 
-/// The copy was made between two checkpoints, so anchors do not reveal its age, and the bucket that
-/// would reveal it is damaged.
+/// A rescue with an old directory marks all blocks as doubtful. The copy was made between two
+/// checkpoints, so anchors do not reveal its age, and the bucket that would reveal it is damaged.
 #[test]
 fn a_rescue_with_an_old_directory_marks_all_blocks_doubtful_whichever_bucket_is_damaged() {
     let setup = SmallVolume { blocks: 300, leaf_level: 7, ..SmallVolume::default() };

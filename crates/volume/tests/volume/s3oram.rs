@@ -244,8 +244,8 @@ fn write(volume: &mut Volume, address: u64, fill: u8) {
     volume.access(&mut [oblivio_core::Access { address, op }]).unwrap();
 }
 
-/// The directory keeps the server from before a possible crash of the client until the server is
-/// repaired.
+/// A server that has given wrong answers is reported once. The directory lists the server even
+/// after a crash of the client, until the server is repaired.
 #[test]
 fn a_server_that_has_answered_wrong_is_reported_once_and_kept_in_the_directory() {
     let requirements =
@@ -322,7 +322,8 @@ fn a_server_that_damages_a_block_and_undoes_it_is_reported() {
     );
 }
 
-/// A key change reached some servers and was lost, and was repeated on the others.
+/// Two superblocks with one number: a key change that reached some servers was lost, and was
+/// repeated on the others. The one that the directory names counts.
 #[test]
 fn the_superblock_that_the_directory_names_counts_among_those_with_one_number() {
     let setup = Setup::new();

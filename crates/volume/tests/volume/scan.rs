@@ -265,7 +265,8 @@ fn neither_side_can_be_rolled_back() {
     assert_eq!(contents(&mut volume, 0).unwrap(), [99; BLOCK_BYTES as usize]);
 }
 
-/// A session made one access, and its directory was lost: the next bucket shows that.
+/// A directory that lacks only the latest access is refused, because the bucket that this access
+/// wrote shows its age.
 #[test]
 fn a_directory_that_lost_its_last_access_is_refused() {
     let mut bench = used();

@@ -69,8 +69,8 @@ fn bytes_that_are_cut_out_or_put_in_are_found() {
     }
 }
 
-/// All records except the last are lost, and the last one is anywhere: its frame vouches for the
-/// earlier ones.
+/// An opening detects lost records if the last one is left anywhere in the file: the frame of the
+/// last record vouches for the earlier ones.
 #[test]
 fn a_record_is_found_however_far_behind_the_damage() {
     let bench = Bench::new();
@@ -113,7 +113,8 @@ fn a_last_record_that_does_not_open_is_left_out_and_counted() {
     }
 }
 
-/// A disk or a file system returns zeros for lost data. Zeros are not filler.
+/// Records that became zeros are reported as ignored bytes, not taken for filler: a disk or a file
+/// system returns zeros for lost data.
 #[test]
 fn records_that_became_zeros_are_counted_as_left_out() {
     let bench = Bench::new();

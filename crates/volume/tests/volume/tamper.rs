@@ -57,7 +57,8 @@ fn one_sound_superblock_of_four_is_enough() {
     bench.is_whole_again();
 }
 
-/// Copies that anyone can make without a key, with a valid checksum.
+/// Changed superblocks with a corrected checksum, which anyone can make without a key, are refused
+/// with the right kind of error.
 #[test]
 fn superblocks_with_a_right_checksum_are_refused_for_what_they_are() {
     let bench = Bench::new();
@@ -224,8 +225,8 @@ fn an_older_directory_is_noticed() {
     bench.is_whole_again();
 }
 
-/// Storage never saw an anchor of the latest checkpoint: the next checkpoint must not be taken for
-/// it.
+/// A directory from before a recovery is detected, although storage never saw an anchor of the
+/// checkpoint that the directory names: the next checkpoint must not be taken for it.
 #[test]
 fn a_directory_from_before_a_recovery_is_noticed() {
     for seed in 0..20 {
@@ -242,8 +243,8 @@ fn a_directory_from_before_a_recovery_is_noticed() {
     }
 }
 
-/// No checkpoint lies between the copy and the crash: an eviction that storage has seen shows the
-/// age.
+/// A directory copied since the latest checkpoint is detected: an eviction that storage has seen
+/// shows its age.
 #[test]
 fn a_directory_from_within_a_checkpoint_is_noticed_after_an_eviction() {
     for accesses_before in 0..u64::from(EVICT_PERIOD) {

@@ -7,8 +7,8 @@ use oblivio_testkit::statistics::longest_complement;
 
 use crate::support::bench::{Bench, get, places};
 
-/// The volume was closed when it was copied, so no recovery is needed. Later evictions have the
-/// same names as the first time.
+/// Evictions after a restored backup have the same names as the first time, so they must be sealed
+/// under another key. The volume was closed when it was copied: no recovery is needed.
 #[test]
 fn what_comes_after_a_restored_backup_is_sealed_under_another_key() {
     for scheme in SmallScheme::each() {
@@ -48,8 +48,8 @@ fn check_what_comes_after_a_restored_backup(scheme: SmallScheme) -> u32 {
     sealed_twice
 }
 
-/// The client's state files are sealed with a key stream, too, and the first session after a backup
-/// writes a file of the same name each time.
+/// State files need a key of their own after a restored backup: they are sealed with a key stream,
+/// and the first session after each restoration writes a file of the same name.
 #[test]
 fn state_files_after_a_restored_backup_have_keys_of_their_own() {
     let mut bench = Bench::new(SmallVolume::default(), 1);

@@ -245,8 +245,8 @@ fn forged_copies_do_not_hide_a_good_one() {
     }
 }
 
-/// The copies are as a crash leaves them. The newer superblock counts, and its owner has removed
-/// the secret.
+/// A crash left newer copies next to older ones. A secret that the owner has removed from the newer
+/// superblock does not open the older copies.
 #[test]
 fn a_removed_secret_does_not_open_the_older_copies_beside_the_newer_ones() {
     let mut newer = superblock();

@@ -117,7 +117,8 @@ fn slots_are_listed() {
     assert_eq!(slots[1].cost, None);
 }
 
-/// Another key would make a superblock that no secret unlocks.
+/// A change of slots with the key of another volume is refused: it would make a superblock that no
+/// secret unlocks.
 #[test]
 fn only_the_key_of_the_volume_changes_its_slots() {
     let mut superblock = superblock();
