@@ -80,7 +80,7 @@ impl ClientVolumes {
         self.making.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes a message to the computations of a volume.
+    /// Passes a message of the client to the share computations of a volume.
     pub(super) fn compute(
         &self,
         volume: &Volume,

@@ -116,8 +116,8 @@ pub struct BucketLimits {
     /// most half of what remains free, so a single client holds at most a third.
     pub memory_bytes_max: u64,
     /// Memory in bytes for messages of other servers, an equal part for each. This memory is
-    /// separate from the memory for clients, so that a server never waits for a client that waits
-    /// for it.
+    /// separate from the memory for clients, so that a message of a server never waits for memory
+    /// that a waiting client holds.
     pub peer_memory_bytes_max: u64,
     /// Volumes of one client.
     pub volumes_per_client_max: usize,

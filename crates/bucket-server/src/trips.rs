@@ -1,5 +1,5 @@
-//! Reads and writes of a store. Their lengths are measured in advance, and they are done in
-//! portions.
+//! Reads and writes of a store. The lengths of the pieces are measured in advance, and long
+//! requests reach the store in portions.
 
 use std::ops::Range;
 

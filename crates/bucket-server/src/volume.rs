@@ -305,8 +305,8 @@ impl Volume {
         self.check_is_there().inspect_err(|_| state.open = None)
     }
 
-    /// Passes a message to the computations. Writers may send any message; other connections may
-    /// only ask for the epoch.
+    /// Passes a message of the client to the share computations. Writers may send any message;
+    /// other connections may only ask for the epoch.
     pub(super) fn compute(
         &self,
         who: (ConnectionId, Role),
@@ -340,7 +340,7 @@ impl Volume {
         joined
     }
 
-    /// Passes a message that another server deals to the computations.
+    /// Passes a message from another server to the share computations.
     pub(super) fn take_dealt(
         &self,
         server: u8,

@@ -215,7 +215,7 @@ impl Drop for Registration {
     }
 }
 
-/// Removes a record, unless something is still mounted next to it.
+/// Removes a record, unless a file system is still mounted next to it.
 fn remove(place: &Path) -> io::Result<()> {
     let private = private_directory(place);
     match fs::remove_dir(&private) {

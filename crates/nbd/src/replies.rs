@@ -16,7 +16,7 @@ const BATCH_REPLIES: usize = 64;
 /// Maximum bytes of data that are copied after their header, so that one write carries many
 /// replies.
 const COPIED_BYTES_MAX: usize = 16 << 10;
-/// Bytes of gathered replies at which they are written.
+/// Number of gathered bytes at which replies are written to the connection.
 const GATHERED_BYTES: usize = 256 << 10;
 /// Capacity of the buffer for gathered replies. It has room for one further reply: its header or
 /// message, and copied data.

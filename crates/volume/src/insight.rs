@@ -60,7 +60,7 @@ impl Insight {
         }
     }
 
-    /// Counts accesses to blocks that were read.
+    /// Counts `blocks` accesses of reads that were begun earlier.
     pub(crate) fn read_blocks(&self, blocks: usize) {
         self.0.to_blocks.fetch_add(blocks as u64, Relaxed);
     }

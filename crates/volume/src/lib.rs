@@ -25,7 +25,7 @@
 //! | [`state_dir`] | where the client keeps its state |
 //! | [`Coins`] | a random number generator that is reseeded |
 //! | [`tampering`] | the note that storage was found to be changed |
-//! | [`wrong_servers`] | the list of servers that have answered wrong |
+//! | [`wrong_servers`] | the list of servers that have given wrong answers |
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |
 //! | [`keys`] | the secrets that open a volume |
 //! | [`mod@unlock`] | unlocking a volume with a secret |

@@ -1,7 +1,8 @@
 //! A schedule on a real clock: trips begin at ticks, whatever the requests.
 //!
-//! Punctuality depends on the machine. The test asserts what holds on a busy one, and prints its
-//! measurements: `cargo test -p oblivio-volume --test clock -- --nocapture`.
+//! Punctuality depends on the machine. The test asserts only properties that hold on a busy
+//! machine, and prints its measurements:
+//! `cargo test -p oblivio-volume --test clock -- --nocapture`.
 
 #![allow(clippy::unwrap_used, reason = "this file is a test")]
 #![allow(clippy::print_stdout, reason = "prints the measured jitter")]

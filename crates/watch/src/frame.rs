@@ -60,7 +60,7 @@ pub(super) struct StorageFrame {
     pub(super) operations: [Sum; 4],
     /// Numbers of pieces read and written on each level of each tree.
     pub(super) levels: Vec<Vec<[u64; 2]>>,
-    /// The first visits of buckets since the previous frame.
+    /// The visits of buckets since the previous frame: the first ones, up to a limit.
     pub(super) visits: Vec<Visit>,
     pub(super) visits_left_out: u64,
 }
@@ -102,7 +102,7 @@ pub(super) struct OwnerFrame {
     /// Numbers of requests so far, by [`RequestKind`].
     pub(super) requests: [u64; RequestKind::COUNT],
     pub(super) bytes: [u64; RequestKind::COUNT],
-    /// The first requests since the previous frame.
+    /// The requests since the previous frame: the first ones, up to a limit.
     pub(super) latest: Vec<Requested>,
     pub(super) left_out: u64,
     pub(super) inner: Inner,

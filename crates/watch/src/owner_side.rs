@@ -21,7 +21,7 @@ struct Sums {
     /// Numbers of requests so far, by [`RequestKind`].
     requests: [u64; RequestKind::COUNT],
     bytes: [u64; RequestKind::COUNT],
-    /// The first requests since the last frame.
+    /// The requests since the last frame: the first ones, up to a limit.
     latest: Vec<Requested>,
     left_out: u64,
 }

@@ -38,7 +38,7 @@ struct Sums {
     tally: Tally,
     /// Numbers of pieces read and written on each level of each tree.
     levels: Vec<Vec<[u64; 2]>>,
-    /// The first visits of buckets since the last frame.
+    /// The visits of buckets since the last frame: the first ones, up to a limit.
     visits: Vec<Visit>,
     visits_left_out: u64,
     latest: Option<Visit>,

@@ -45,9 +45,10 @@ impl Extent {
     }
 
     /// The ranges of a request for `blocks` with [`RangePolicy::Exact`]: the range in which the
-    /// request begins, and the next. Both have the first of `classes`, which ascend, that is long
-    /// enough, or the last. After the last range of the disk comes the first. A single block is one
-    /// range, and so is a disk with only one.
+    /// request begins, and the next. Both have the shortest of `classes`, which ascend, that is
+    /// long enough for the request, or else the longest. The range after the last one of the disk
+    /// is its first one. A request for a single block has only one range, and so has a disk with a
+    /// single range.
     pub fn exactly(classes: &[u8], blocks: Range<u64>, disk_blocks: u64) -> Vec<Self> {
         let class = RangePolicy::exact_class(classes, blocks.end - blocks.start);
         let first = Self::around(blocks.start, class);

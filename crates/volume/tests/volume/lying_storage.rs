@@ -1,5 +1,6 @@
 //! Storage that changes bytes does not learn from a failed access whether there was a request or
-//! where its block was. A change is found once, not again in every opening.
+//! where its block was. A change is detected once: openings do not repeat the access that detected
+//! it.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 
