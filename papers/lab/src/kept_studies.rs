@@ -95,7 +95,7 @@ impl<'a> KeptStudies<'a> {
         self.trees.is_some_and(|trees| !matches!(trees.open(name), Ok(None)))
     }
 
-    /// Reads the study saved as `name`, and passes it with its note to `judge`.
+    /// Reads the study saved as `name`, and passes the study and its note to `judge`.
     pub(crate) fn get<T>(
         &self,
         name: &str,

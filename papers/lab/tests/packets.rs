@@ -32,7 +32,7 @@ const HEAD_BYTES: f64 = 52.0;
 /// The queue of a router, as sending time. The router drops packets when its queue is full.
 const QUEUE: Duration = Duration::from_millis(60);
 
-/// Time until TCP has adapted to the rate.
+/// Time that TCP gets to adapt to the rate before a measurement begins.
 const WARM_UP: Duration = Duration::from_millis(1000);
 const MEASURED: Duration = Duration::from_millis(1000);
 
@@ -53,8 +53,9 @@ fn a_relay_is_as_slow_as_a_link_of_packets() {
     assert!(outcomes.any(|is_near| is_near));
 }
 
-/// Whether a relay with these measurements is as slow as the link with `packets`. The relay knows
-/// no packets, so it carries payload in place of the headers of full packets.
+/// Whether a relay with the measurements `relayed` is as slow as the link with the measurements
+/// `packets`. The relay has no packets, so it carries payload in place of the headers of full
+/// packets.
 fn is_near(packets: &Measured, relayed: &Measured) -> bool {
     let payload = 1.0 - HEAD_BYTES / PACKET_BYTES as f64;
     let rate_is_near = |packets: f64, relayed: f64| {

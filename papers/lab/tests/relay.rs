@@ -1,4 +1,4 @@
-//! Tests of a relay between real sockets: it is as slow as its link, and no slower.
+//! Tests of a relay between real sockets: it must be as slow as its link, and no slower.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 #![allow(clippy::print_stdout, reason = "shows the measurements")]
@@ -68,8 +68,9 @@ fn rate(stream: &mut TcpStream, time: Duration) -> f64 {
     bytes as f64 / start.elapsed().as_secs_f64()
 }
 
-/// Measures up to three times, without other measurements at the same time. Under load, the system
-/// wakes threads so late that a link has gaps. An error of the relay would appear each time.
+/// Runs `measure` up to three times, until it succeeds, without other measurements at the same
+/// time. Under load, the system wakes threads so late that a link has gaps. An error of the relay
+/// would appear in all three runs.
 fn in_a_quiet_moment(measure: fn()) {
     static MEASURING: Mutex<()> = Mutex::new(());
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);

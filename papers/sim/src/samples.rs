@@ -1,4 +1,4 @@
-//! Short sample traces. They are enough to try the simulator, but too short to measure anything.
+//! Short sample traces. They suffice to try the simulator, but are too short for measurements.
 
 /// Names and compressed traces, for [`Trace::read`](crate::trace::Trace::read). The traces named
 /// after programs of IR-ORAM's Table II imitate these programs. `sjeng` is a SPEC06 trace that

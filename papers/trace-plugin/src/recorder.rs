@@ -10,7 +10,7 @@ use oblivio_sim::recording::{Access, FirstLevel};
 
 use crate::arguments::Arguments;
 
-/// The number of records written at once.
+/// The number of records that are buffered and then written at once.
 const RECORDS_PER_PIECE: usize = 4096;
 
 /// The maximum number of instructions between two updates of the header, so that a warm-up also
@@ -25,7 +25,7 @@ pub(crate) struct Recorder {
     progress: Progress,
     records_max: u64,
     header_is_due: u64,
-    /// The recording process. Its forked children do not record.
+    /// The id of the recording process. Its forked children do not record.
     process: u32,
 }
 

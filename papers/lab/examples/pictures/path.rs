@@ -136,7 +136,7 @@ fn draw_client(
     draw_slots(sheet, (left + 285.0, 367.0), (stash, 5), (FAINT, 1.0));
 }
 
-/// Draws a row of slots around `centre`. Empty slots are dummies.
+/// Draws a row of slots centred at `centre`. Slots without a block are drawn as dummies.
 fn draw_slots(
     sheet: &mut Sheet,
     centre: Point,

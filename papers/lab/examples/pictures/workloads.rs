@@ -130,8 +130,8 @@ fn draw_one(sheet: &mut Sheet, top: f64, Watching { workload, view, leaves }: &W
     }
 }
 
-/// The point for item `time.0` of `time.1` on the time axis, and `height.0` of `height.1` on the
-/// vertical axis.
+/// The point of a value in a panel: item `time.0` of `time.1` items on the time axis, and item
+/// `height.0` of `height.1` items on the vertical axis.
 fn place((left, top): Point, time: (u64, u64), height: (u64, u64)) -> Point {
     let x = (time.0 as f64 + 0.5) / time.1 as f64;
     let y = (height.0 as f64 + 0.5) / height.1 as f64;

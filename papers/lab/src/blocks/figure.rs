@@ -26,7 +26,7 @@ pub struct BlocksFigure {
     pub(super) make: fn(&Made<'_>) -> Result<Content, LabError>,
 }
 
-/// The parts of a figure that differ between figures.
+/// The parts of a figure that are specific to it.
 pub(super) struct Content {
     pub(super) plot: Plot,
     pub(super) stated: Vec<Stated>,

@@ -69,7 +69,7 @@ pub(super) fn found_by_all(made: &Made<'_>) -> Result<Content, LabError> {
     Ok(Content { plot, stated, remarks })
 }
 
-/// Draws bars for the stash and for each level.
+/// Draws a bar for the stash, and a bar for each level.
 fn over_places(shares: &[(&str, FoundShares)], levels: usize, value: &str) -> Plot {
     let labels = ["stash".to_owned()].into_iter().chain((0..levels).map(|level| level.to_string()));
     let series = shares.iter().map(|(name, shares)| Series {

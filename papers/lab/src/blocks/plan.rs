@@ -43,8 +43,8 @@ pub struct Run {
 /// the memory of usual machines.
 const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
 
-/// Allowed numbers of paths. Fig. 3 needs paths in each stretch, and no machine makes more than the
-/// maximum in a week.
+/// Allowed numbers of paths. With fewer paths, some stretch of Fig. 3 would have none. No machine
+/// makes more paths than the maximum in a week.
 const PATHS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000_000;
 
 impl BlocksPlan {

@@ -20,7 +20,7 @@ pub(super) struct Saved<'a> {
     pub(super) seed: u64,
 }
 
-/// A run after some of its stretches.
+/// The state of a run after some of its stretches.
 pub(super) struct PartialRun {
     pub(super) study: Study,
     pub(super) taken: Vec<Taken>,
@@ -29,7 +29,7 @@ pub(super) struct PartialRun {
     pub(super) seconds: f64,
 }
 
-/// The note saved with the study of a run.
+/// The note that is saved with the study of an interrupted run.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Checkpoint {

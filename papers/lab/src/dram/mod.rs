@@ -3,7 +3,7 @@
 //!
 //! The model of DRAM limits the accuracy of an ORAM's timed figures.
 //! [`oblivio_sim::dram::published`] has the numbers that USIMM, `DRAMsim3` and Ramulator 1
-//! measured. This experiment measures them again on our model.
+//! measured. This experiment measures the same quantities on our model.
 
 mod figures;
 mod results;

@@ -56,19 +56,20 @@ pub enum Measure {
     /// The speed of the named variant over this variant: cycles of this variant over cycles of the
     /// named one, for the same records.
     SpeedOf(String),
-    /// Cycles without background evictions, over all cycles of the named variant.
+    /// Cycles of this variant without background evictions, divided by all cycles of the named
+    /// variant.
     TimeWithoutEvictionsOver(String),
-    /// Cycles of background evictions, over all cycles of the named variant.
+    /// Cycles of background evictions of this variant, divided by all cycles of the named variant.
     EvictionTimeOver(String),
-    /// Paths for the position map, over the paths for the position map of the named variant.
+    /// Paths for the position map of this variant, divided by those of the named variant.
     PositionMapOver(String),
     /// DRAM energy of the named variant over DRAM energy of this variant, for the same records:
     /// more is better, as with speed.
     LessEnergyThan(String),
     /// The fraction of all paths that are of the given kind.
     Share(PathPart),
-    /// The first kind's share of paths over the second kind's. Over several workloads, this is a
-    /// ratio of means, since the second may be zero under one of them.
+    /// The first kind's share of paths divided by the second kind's share. Over several workloads,
+    /// this is a ratio of means, since the second share can be zero under one of them.
     Times(PathPart, PathPart),
     /// Cycles in which paths were in progress, for any purpose, divided by answered requests.
     CyclesForEachRequest,

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A [`Manifest`] describes a figure, with the numbers that the paper states. Each run is made
-//! once, even if several requested figures need it. Each result is recorded as soon as it is
-//! complete, so that an interrupted evaluation continues. Figures are made from the records.
+//! once, even if several requested figures need it. The result of a run is recorded as soon as the
+//! run ends, so that an interrupted evaluation can continue. Figures are made from the records.
 
 mod experiment;
 mod figure;

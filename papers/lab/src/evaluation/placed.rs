@@ -1,4 +1,4 @@
-//! Places the traces of runs in their protected spaces.
+//! Places the traces of runs in the protected spaces of their machines.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -32,7 +32,7 @@ pub struct StatedNumber {
     pub paper: f64,
     /// The maximum difference at which our number agrees. It must be smaller than the effect.
     pub band: f64,
-    /// Other settings that the paper may have used, the likeliest first.
+    /// Other settings that the paper might have used, the likeliest first.
     #[serde(default)]
     pub readings: Vec<NumberReading>,
     /// Whether our number agrees because a parameter was fitted by hand. `why` names it.

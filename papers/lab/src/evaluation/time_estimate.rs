@@ -75,10 +75,10 @@ fn timed_records(run: &Run) -> f64 {
     run.scale.timed_records() as f64
 }
 
-/// The costs of a run, measured by a trial.
+/// The costs of a run, as measured in a trial run.
 struct Trial {
     leaf_level: u8,
-    /// Seconds to create the initial tree, for the first of the runs that share it.
+    /// Seconds to create the initial tree, for the first run that uses the tree.
     tree: f64,
     /// Seconds to copy the initial tree.
     copy: f64,

@@ -324,7 +324,8 @@ fn early_write_backs(system: &mut SystemSpec) {
     system.controller.early_write_backs = true;
 }
 
-/// Applies LLC-D. A block in the LLC is not in the ORAM, so a write that misses must fetch it.
+/// Applies LLC-D (delayed remapping). A block in the LLC is not in the ORAM, so a write that misses
+/// must fetch it.
 fn delayed(system: &mut SystemSpec, oram: &mut OramSpec) {
     system.processor.fetch_on_write_miss = true;
     oram.remap = Remap::Delayed;

@@ -143,8 +143,8 @@ pub(crate) const SERVERS: f64 = 3.0;
 pub(crate) struct ShareEncoding {
     /// Bytes of an element, which carries the same number of bytes of a block.
     pub(crate) element_bytes: f64,
-    /// The number of servers that receive a share: all servers, or only the servers that do not
-    /// derive their share from a seed.
+    /// The number of servers to which the client sends a share: all servers, or only the servers
+    /// that do not derive their share from a seed.
     pub(crate) sent: f64,
 }
 

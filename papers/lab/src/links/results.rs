@@ -20,7 +20,7 @@ pub struct Cell {
     pub up_bytes: f64,
     /// Seconds until the block arrives, if no other request is in flight and no eviction is due.
     pub answer_seconds: f64,
-    /// Seconds of a whole request with its share of evictions, if all steps are sequential.
+    /// Seconds of a whole request with its share of evictions, if no two transfers overlap.
     pub serial_seconds: f64,
     /// Requests per second, with enough requests in flight.
     pub requests_per_second: f64,

@@ -12,8 +12,8 @@ use oblivio_models::link::{LINKS, Link, Traffic};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkStep {
-    /// No change: Path ORAM Z5 with 19 levels on the table's link. The path is first read, and then
-    /// written.
+    /// No change: Path ORAM Z5 with 19 levels on the link of Table 1. The client first reads the
+    /// path, and then writes it.
     Paper,
     /// The link of the paper's laptop; later steps do not keep this change.
     HomeLink,
@@ -21,12 +21,12 @@ pub enum LinkStep {
     LteLink,
     /// Four blocks per bucket; later steps do not keep this change.
     FourSlots,
-    /// Reading the next path while the last one is written.
+    /// Reading the next path while the previous path is written.
     BothWays,
     /// RAW ORAM instead of Path ORAM: every fifth access writes a path, and buckets have headers
     /// and seals.
     Raw,
-    /// The upper levels on the client.
+    /// The client keeps the upper levels, as in the default volume.
     Default,
 }
 

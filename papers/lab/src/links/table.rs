@@ -6,7 +6,7 @@ use super::{Form, Results, all_links, id};
 const SHOWN: [u32; 2] = [4 << 10, 128 << 10];
 
 impl Results {
-    /// A Markdown table of small and large blocks: milliseconds until the block arrives,
+    /// A Markdown table for small and large blocks: milliseconds until the block arrives,
     /// milliseconds of a whole request, and megabytes of blocks per second.
     pub fn table(&self) -> String {
         let mut lines = vec![

@@ -29,7 +29,8 @@ pub struct RangeStashPlan {
 /// Passes over all blocks before counting starts.
 const WARM_UP_PASSES: u64 = 4;
 
-/// A stash that grows beyond this number of blocks has run away: the trees are too full.
+/// A run ends if its stash exceeds this number of blocks. The stash has then *run away*: it would
+/// keep growing, since the trees are too full.
 const LEFT_BLOCKS_MAX: usize = 1000;
 
 impl RangeStashPlan {

@@ -23,7 +23,7 @@ pub struct Results {
 pub struct SettingResult {
     /// The parameters Z and A.
     pub setting: RawTrafficSetting,
-    /// The traffic with this setting.
+    /// The counted costs of an access with this setting.
     pub counted: Counted,
     /// Measurements of the stash, in independent runs.
     pub runs: Vec<Run>,

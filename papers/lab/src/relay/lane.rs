@@ -19,8 +19,8 @@ const CHUNK_BYTES_MAX: usize = 64 << 10;
 /// Queue space in addition to the bytes in flight.
 const SPARE_BYTES: usize = 64 << 10;
 
-/// A virtual token bucket: instead of tokens, it stores the time when the last accepted byte
-/// leaves. It has no burst.
+/// Limits the rate of a direction, like a token bucket without bursts. Instead of tokens, it stores
+/// the time when the last accepted byte leaves.
 pub(super) struct Lane {
     bytes_per_second: f64,
     delay: Duration,

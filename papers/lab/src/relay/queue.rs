@@ -73,7 +73,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Waits until `time`. Returns whether the queue is still open.
+    /// Waits until `time` or until the queue is closed. Returns whether the queue is still open.
     pub(super) fn is_open_at(&self, time: Duration, clock: Clock<'_>) -> bool {
         let mut state = lock(&self.state);
         loop {

@@ -300,12 +300,12 @@ fn fill(number: usize) -> ShapeStyle {
     PALETTE[number % PALETTE.len()].mix(share).filled()
 }
 
-/// The ends of the band around a stated number. Ends that cannot be drawn are omitted.
+/// The stated number `paper` and the ends of its band, without the values that cannot be drawn.
 fn ends(paper: f64, band: f64) -> impl Iterator<Item = f64> {
     [paper, paper - band, paper + band].into_iter().filter(|end| drawable(*end).is_some())
 }
 
-/// The values at the ends of all bars.
+/// The values at which bars end, for all bars of a plot.
 fn heights(bars: &Bars) -> impl Iterator<Item = f64> {
     let ends = |(number, series): (usize, &Series<Option<f64>>)| {
         let values = series.values.iter().take(bars.labels.len()).enumerate();
@@ -318,7 +318,8 @@ fn heights(bars: &Bars) -> impl Iterator<Item = f64> {
     bars.series.iter().enumerate().flat_map(ends)
 }
 
-/// The value at which a bar starts. Positive parts stack upwards, and negative ones downwards.
+/// The value at which a bar starts. In a stack, positive bars are stacked upwards, and negative
+/// bars downwards.
 fn start(bars: &Bars, series: usize, label: usize, value: f64) -> f64 {
     let below = if bars.stacked { &bars.series[..series] } else { &[] };
     let values = below.iter().filter_map(|part| drawable(part.values.get(label).copied()??));

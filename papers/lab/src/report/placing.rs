@@ -6,7 +6,7 @@
 use super::number::drawable;
 use super::{Bars, Curves, Stated};
 
-/// A stated number with a place in the plot.
+/// A stated number that is drawn in the plot, with its series and label.
 #[derive(Debug, PartialEq)]
 pub(super) struct Placed<'a> {
     pub(super) stated: &'a Stated,

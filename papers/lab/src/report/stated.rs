@@ -1,7 +1,8 @@
 //! A number that a paper states, our number, and the verdict on the two.
 //!
-//! A paper does not state everything that determines its number. Our number may therefore be
-//! measured under several readings, and a verdict names the reading under which the two agree.
+//! A paper does not state all parameters that determine its number. So our number can be measured
+//! under several *readings* of the paper, and a verdict names the reading under which the two
+//! numbers agree.
 
 use serde::{Deserialize, Serialize};
 

@@ -76,7 +76,7 @@ pub(super) fn by_reading(figures: &[Figure]) -> Table<'_> {
     Table { head: vec!["reading", "numbers that agree under it", "of"], rows: rows.collect() }
 }
 
-/// Our number under its first reading, and under the other readings, with their names.
+/// Our number under each reading with the name of the reading, starting with the first.
 fn taken(stated: &Stated) -> impl Iterator<Item = (&str, Option<f64>)> {
     let first = stated.taken.as_deref().unwrap_or("as the figure has it");
     let others = stated.readings.iter().map(|reading| (reading.name.as_str(), reading.ours));

@@ -1,4 +1,4 @@
-//! The compared ORAMs, and the requests that each makes for a range.
+//! The compared ORAMs, and the requests to the medium that an ORAM makes for a range.
 
 use std::fmt;
 
@@ -232,7 +232,8 @@ impl Layout {
         }
     }
 
-    /// `Access`: two ranges of a class, each read and written back, and evictions in all trees.
+    /// Makes the requests for `Access`: reads two ranges of a class, writes both back, and evicts
+    /// in all trees.
     fn access_ranges(&mut self, class: usize, coins: &mut StdRng, make: &mut dyn FnMut(Request)) {
         let range = 1u64 << class;
         for _ in 0..2 {

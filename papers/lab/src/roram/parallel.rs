@@ -1,5 +1,5 @@
 //! Storage in parts that seek in parallel (rORAM, section VIII-A). Levels of trees are assigned to
-//! parts in turn.
+//! the parts round-robin.
 
 use oblivio_models::medium::Request;
 

@@ -1,4 +1,4 @@
-//! Measures the time that servers take to read and write their files, in the servers' own pattern.
+//! Measures the time of reads and writes of files, with the access pattern of the servers.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,8 +13,8 @@ use super::spread::Spread;
 use crate::LabError;
 use crate::links::SERVERS;
 
-/// Times for files that are in memory when they are read, and new when they are written. Three
-/// servers work at the same time.
+/// Times of reads and writes of files while three servers work at the same time. The files are in
+/// memory when they are read, and new when they are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Files {
     /// Bytes read or written at once.
@@ -29,7 +29,7 @@ pub struct Files {
     pub sync_seconds: f64,
 }
 
-/// The pattern of reads and writes in a bucket.
+/// The order and the sizes of reads and writes in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     /// Slots of a bucket.
@@ -47,7 +47,7 @@ const FILE_BYTES: usize = 32 << 20;
 const SYNCS: usize = 30;
 
 impl Files {
-    /// Measures files in `folder`, and removes them.
+    /// Measures reads and writes of new files in `folder`, and then removes the files.
     pub(super) fn measure(
         folder: &Path,
         pattern: Pattern,

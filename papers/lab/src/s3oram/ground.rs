@@ -19,7 +19,8 @@ use super::work::Work;
 use crate::LabError;
 use oblivio_models::link::Link;
 
-/// The measured environment. It is measured before the points, with the servers of the first tree.
+/// The measured costs of the servers and their connections. They are measured with the servers of
+/// the first tree, before the points.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Testbed {
     /// The median seconds of a request to all servers that needs no computing.
@@ -32,7 +33,7 @@ pub struct Testbed {
     /// Processor seconds per byte of an answer, over client and server.
     #[serde(default)]
     pub byte_worked: f64,
-    /// Processors shared by the client and all servers.
+    /// Number of processors that the client and all servers share.
     pub processors: f64,
 }
 

@@ -59,7 +59,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The error for operations on trees, which the scheme does not have.
+/// The error for operations on trees of buckets, which share servers do not have.
 fn no_trees() -> StoreError {
     StoreError::new(StoreErrorKind::Refused, "share servers keep no trees: choose another scheme")
 }

@@ -79,8 +79,8 @@ pub struct S3oramPlan {
     pub effort: Effort,
     /// The trees to measure on real servers.
     pub shapes: Vec<MeasuredTree>,
-    /// ORAMs to measure on a bucket server, behind the same link, for comparison with the first
-    /// tree.
+    /// ORAMs to measure on a bucket server behind the same link. Their times are compared with
+    /// those of the first tree.
     pub beside: Vec<ComparedOram>,
 }
 
@@ -119,7 +119,7 @@ pub struct Evaluation {
     pub clocks: Clocks,
     /// The servers. Without them, only the model is computed.
     pub servers: Option<Box<dyn Servers>>,
-    /// The load of the machine over the last minute.
+    /// A function that returns the load of the machine over the last minute, if it is known.
     pub load: fn() -> Option<String>,
 }
 

@@ -63,7 +63,7 @@ pub struct Deployment {
     pub between: Link,
     /// The disk of each server.
     pub disk: Disk,
-    /// Processors per server. Less than 1 if servers share a processor.
+    /// Number of processors per server. It is less than 1 if servers share a processor.
     pub processors: f64,
 }
 

@@ -321,7 +321,7 @@ struct Sample {
     asked: Vec<TimedQuestion>,
 }
 
-/// Initial contents: each block contains its address.
+/// The initial contents of a tree, in which each block contains its own address.
 struct Anything;
 
 impl Contents for Anything {
@@ -393,7 +393,7 @@ impl<'p> Timing<'p> {
         self.shape.block_bytes as usize + oblivio_core::seal::BLOCK_SEAL_BYTES
     }
 
-    /// Completes connection set-up, and discards its requests.
+    /// Completes the set-up of connections, and discards the measurements of its requests.
     fn ask_nothing(&mut self) -> Result<(), LabError> {
         self.array.probe_rollback(0, 0)?;
         self.metered.take();

@@ -23,7 +23,8 @@ use oblivio_models::link::FRAME_BYTES;
 /// The number of servers that send metadata: one more than may collude.
 const METADATA_SERVERS: f64 = 2.0;
 
-/// The trees for a database of `database_bytes` in blocks of `block_bytes`.
+/// The trees of data and position map, for a database of `database_bytes` in blocks of
+/// `block_bytes`.
 fn levels(database_bytes: u64, block_bytes: u32) -> Result<Levels, LabError> {
     let blocks = database_bytes / u64::from(block_bytes);
     Levels::new::<Gf256>(blocks, block_bytes as usize, Preset::LARGE, MapShape::default())

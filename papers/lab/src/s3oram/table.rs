@@ -334,7 +334,7 @@ fn timed_cells(timed: &Timed) -> String {
     )
 }
 
-/// The text for a relative error of the model.
+/// Formats a relative error of the model, in a table.
 fn off(by: f64) -> String {
     let remark = if is_near(by) { "" } else { ", more than 5 %" };
     format!("{:+.0} %{remark}", 100.0 * by)

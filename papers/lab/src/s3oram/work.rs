@@ -160,7 +160,7 @@ impl fmt::Display for Scheme {
 }
 
 impl Work {
-    /// The sum of this work and `times` times the `other` work.
+    /// Returns the sum of this work and `other` multiplied by `times`.
     pub fn plus(self, other: Self, times: f64) -> Self {
         Self {
             down_bytes: self.down_bytes + times * other.down_bytes,

@@ -101,11 +101,12 @@ fn warm_up(setting: &ShareOverflowSetting) -> u64 {
 pub struct OverflowResult {
     /// The tree, with the order of accesses.
     pub setting: ShareOverflowSetting,
-    /// The load of destinations inside the tree, during an eviction.
+    /// Histogram of the fullest destination between root and leaves, during an eviction.
     pub destination: Vec<u64>,
-    /// The load of siblings inside the tree, which stay unchanged after the eviction.
+    /// Histogram of the fullest sibling between root and leaves. Siblings stay unchanged after the
+    /// eviction.
     pub sibling: Vec<u64>,
-    /// The load of the two leaves.
+    /// Histogram of the fuller one of the two leaves.
     pub leaf: Vec<u64>,
 }
 

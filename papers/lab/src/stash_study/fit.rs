@@ -86,9 +86,9 @@ impl Estimate {
 /// The tail of one setup.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TailFit {
-    /// The first `n` of the fit.
+    /// The smallest number of blocks `n` that the fit uses.
     pub from_blocks: usize,
-    /// The last `n` of the fit.
+    /// The largest number of blocks `n` that the fit uses.
     pub to_blocks: usize,
     /// The line through the points from `from_blocks` to `to_blocks`.
     pub line: TailLine,

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::plan::Task;
 use super::{Scheme, Workload};
 
-/// The maximum number of blocks in the stash. A stash beyond it has run away, since the tree is too
-/// full.
+/// The maximum number of blocks in the stash. A larger stash has *run away*: it would keep growing,
+/// since the tree is too full.
 pub const STASH_BLOCKS_SEEN_MAX: usize = 1000;
 
 /// Passes over all addresses before counting starts. The first fills the tree; after the others,

@@ -28,7 +28,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The number of paths that storage saw being read.
+    /// The number of paths that were read from storage.
     pub fn paths(&self) -> u64 {
         self.known_paths() + self.due_evictions
     }

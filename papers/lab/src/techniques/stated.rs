@@ -1,4 +1,4 @@
-//! Numbers that the papers state, compared with counts.
+//! Compares numbers that the papers state with our counts.
 //!
 //! The papers state speeds as cycles of a simulated processor. Here a speed is a ratio of bytes:
 //! the speed if only transfers to and from storage took time.

@@ -50,9 +50,10 @@ pub(super) enum Map {
 /// technique is measured with the number that it depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Top {
-    /// The number that leaves as many levels in storage as in the paper: 15, or 60 slots per path.
+    /// The number of levels that leaves as many levels in storage as in the paper: 15, or 60 slots
+    /// per path.
     LikePaths,
-    /// The paper's number: ten.
+    /// The number of levels in the paper: ten.
     LikeClient,
 }
 

@@ -218,7 +218,7 @@ fn write_marks(text: &str) -> Result<WriteWatermarks, String> {
     })
 }
 
-/// Cycles of a pace without a number: T of IR-ORAM.
+/// Default number of cycles of a pace: T of IR-ORAM.
 const CYCLES: &str = "1000";
 
 /// The maximum number of cycles of a pace. Runs of figures have fewer between two paths.

@@ -232,12 +232,12 @@ fn free_addresses(count: usize) -> std::io::Result<Vec<SocketAddr>> {
     listening.iter().map(TcpListener::local_addr).collect()
 }
 
-/// Encodes a key in the form that URLs use.
+/// The key as a URL contains it.
 fn in_url(key: &PublicKey) -> String {
     key.to_string().split_whitespace().last().unwrap_or_default().to_owned()
 }
 
-/// An empty tree. A store needs a tree, but share servers keep no buckets in it.
+/// A tree of one bucket. A store needs the shape of a tree, but share servers store no buckets.
 fn no_tree() -> TreeShape {
     TreeShape::new(vec![LevelShape {
         buckets: 1,

@@ -14,7 +14,7 @@ pub(super) struct Report {
     pub(super) outcome: Outcome,
     /// Wall-clock seconds of the whole run.
     pub(super) seconds: f64,
-    /// Wall-clock seconds after the warm-up.
+    /// Wall-clock seconds of the run after the warm-up.
     pub(super) measured_seconds: Option<f64>,
 }
 

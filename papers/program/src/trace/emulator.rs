@@ -90,7 +90,7 @@ pub(super) fn beside_us(name: &str) -> Result<PathBuf, CliError> {
     })
 }
 
-/// Looks up a name without a slash in `PATH`, as shells do.
+/// Finds the file that a name without a slash refers to in `PATH`, as shells do.
 pub(super) fn on_path(name: &OsStr) -> Option<PathBuf> {
     let candidates = if name.as_encoded_bytes().contains(&b'/') {
         vec![PathBuf::from(name)]

@@ -95,7 +95,8 @@ fn kernels(named: Option<PathBuf>) -> Result<PathBuf, ProgramError> {
 struct Ready {
     program: PathBuf,
     arguments: Vec<OsString>,
-    /// The generated source file, kept until the program has ended.
+    /// The generated source file. The file is removed on drop, so it must not be dropped before the
+    /// program has ended.
     _source: Option<NamedTempFile>,
 }
 
@@ -137,8 +138,8 @@ impl Program {
     }
 }
 
-/// Runs a program, and returns the path that it prints. `None` if the program or the file does not
-/// exist.
+/// Runs a program, and returns the path that it prints. Returns `None` if the program or the file
+/// at that path does not exist.
 fn answer(program: &str, arguments: &[&str]) -> Option<PathBuf> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());

@@ -80,7 +80,7 @@ fn records_of(dir: &TempDir, options: &str, command: &str) -> Vec<(u64, bool, u6
     text.lines().map(record).collect()
 }
 
-/// The number of records whose line is the successor of the previous record's line.
+/// Number of records whose line number is one more than that of the previous record.
 fn steps_of_one(records: &[(u64, bool, u64)]) -> usize {
     records.windows(2).filter(|pair| pair[1].2 == pair[0].2 + 1).count()
 }

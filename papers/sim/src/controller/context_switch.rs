@@ -54,7 +54,7 @@ impl ContextSwitches {
         self.evictions.is_some()
     }
 
-    /// Counts an eviction of the flush.
+    /// Counts an eviction of the flush. Returns an error after too many evictions.
     pub(super) fn evict(&mut self) -> Result<(), SimError> {
         let evictions = self.evictions.get_or_insert(0);
         *evictions += 1;

@@ -20,9 +20,9 @@ use crate::SimError;
 pub(super) struct Engine {
     oram: Box<dyn Front>,
     block_lines: u64,
-    /// The contents of all writes.
+    /// Zeros, which all writes write.
     zeros: Vec<u8>,
-    /// The buffer for reads.
+    /// The buffer into which blocks are read.
     bytes: Vec<u8>,
     /// The number of accesses to ρ's small tree per access to the main tree; 0 without ρ.
     small_per_main: u64,
@@ -113,7 +113,7 @@ impl Engine {
         self.small_per_main > 0
     }
 
-    /// Makes dummies up to the end of a round of the two trees.
+    /// Makes dummy accesses until the current round of ρ's two trees ends.
     pub(super) fn end_round(&mut self) -> Result<(), Error> {
         while self.place_in_round() != 0 {
             self.dummy()?;

@@ -42,7 +42,7 @@ pub struct PathAccess {
     pub purpose: Purpose,
 }
 
-/// The log of one controller, in the order of its paths. Clones share one log.
+/// The paths of one controller, in the order in which they were made. Clones share one log.
 #[derive(Clone)]
 pub(crate) struct PathLog {
     shared: Rc<Shared>,

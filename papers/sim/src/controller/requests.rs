@@ -66,7 +66,7 @@ impl<T: Copy> Requests<T> {
         self.writes.iter().any(|waiting| waiting.line == line)
     }
 
-    /// The arrival time of the oldest request.
+    /// The arrival time of the oldest waiting request.
     pub(super) fn first(&self) -> Option<Cycle> {
         let read = self.reads.front().map(|waiting| waiting.since);
         let write = self.writes.front().map(|waiting| waiting.since);
@@ -74,8 +74,8 @@ impl<T: Copy> Requests<T> {
     }
 
     /// Takes the read that must precede the first write-back, if any. A line can leave the LLC
-    /// before its read was served. With delayed remapping, its block must be taken out of the ORAM
-    /// before it is put back.
+    /// before its read is served. With delayed remapping, the read must first take the block out of
+    /// the ORAM, before the write-back puts it back.
     fn take_read_of_first_write(&mut self) -> Option<PendingRequest<T>> {
         let line = self.writes.front()?.line;
         let at = self.reads.iter().position(|waiting| waiting.line == line)?;

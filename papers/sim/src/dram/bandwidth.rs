@@ -21,7 +21,8 @@ pub const IN_FLIGHT: usize = 128;
 const BUCKET_LINES: u64 = 4;
 /// Buckets of a path below the tree top.
 const PATH_BUCKETS: usize = 15;
-/// Clocks between unloaded requests. The previous request completes within this time.
+/// Clocks from one request to the next in an unloaded measurement. The previous request completes
+/// within this time.
 const REST: std::ops::Range<Clock> = 60..140;
 
 /// A load of requests without pauses.

@@ -25,7 +25,7 @@ pub struct Checker {
     commands: u64,
 }
 
-/// The past commands of a channel.
+/// The past of a channel: recent commands, open rows, and counts of refreshes.
 #[derive(Clone, Debug, Default)]
 struct Past {
     recent: VecDeque<Command>,

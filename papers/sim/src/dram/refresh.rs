@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::{Clock, DramSpec};
 
-/// The refreshes of a channel. Within an interval, the ranks take turns.
+/// The refreshes of a channel. Each rank becomes due once per interval. The due times of the ranks
+/// are spread evenly over the interval.
 #[derive(Clone, Debug)]
 pub(super) struct Refreshes {
     /// The next due time of each rank.

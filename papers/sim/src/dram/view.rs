@@ -14,7 +14,7 @@ use crate::trace::AccessKind;
 pub(super) struct View {
     reads: Window,
     writes: Window,
-    /// Whether writes are served although reads wait.
+    /// Whether writes are being drained: they are served although reads wait.
     draining: bool,
     drain_high: usize,
     drain_low: usize,

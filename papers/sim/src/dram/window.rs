@@ -32,7 +32,7 @@ pub(super) struct Window {
     banks: u64,
     /// Bit mask of the banks with requests for their open row.
     hits: u64,
-    /// The age of the next request of each bank: see [`Self::age`].
+    /// The age of the request of each bank that is served next: see [`Self::age`].
     ages: Vec<u64>,
     /// Bit mask of the banks with held requests.
     held_banks: u64,
@@ -59,7 +59,7 @@ impl Window {
         self.len + self.held == 0
     }
 
-    /// The number of requests that are not held back.
+    /// The number of requests in the window that are not held back.
     pub(super) fn len(&self) -> usize {
         self.len
     }

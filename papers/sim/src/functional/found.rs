@@ -18,7 +18,7 @@ pub struct FoundCounts {
     /// Requests whose block was in a bucket, by level from the root down. The level may be on the
     /// client.
     pub levels: Vec<u64>,
-    /// Requests whose block was not in the ORAM: the first request for a block.
+    /// Requests whose block was not in the ORAM, since they were the first request for the block.
     pub nowhere: u64,
 }
 

@@ -26,7 +26,7 @@ pub(crate) type Tags = TagScheme<PathScheme<TagTree>, AllFoundCounts>;
 /// The ORAM of a study; see the [module](self).
 pub(super) struct WatchedOram {
     oram: FreecursiveOram<Tags, Coins>,
-    /// The contents of all writes.
+    /// Zeros, which all writes write.
     zeros: Vec<u8>,
     evictions: u64,
     stash_blocks_max: usize,

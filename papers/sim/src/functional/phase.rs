@@ -62,7 +62,7 @@ impl<'a> LineSource<'a> {
     }
 }
 
-/// The requests of a trace that pass the cache.
+/// The requests of a trace that reach memory: misses of the cache, and its dirty victims.
 pub(super) struct Misses<'a> {
     trace: &'a Trace,
     next: usize,

@@ -35,7 +35,7 @@ pub struct Snapshot {
     pub blocks: Vec<u64>,
     /// Slots on each level.
     pub slots: Vec<u64>,
-    /// Blocks in the stash. All other blocks are in the PLB.
+    /// Blocks in the stash. Blocks that are neither on a level nor in the stash are in the PLB.
     pub stash_blocks: usize,
     /// The locations where requests for data found their blocks so far.
     pub found: FoundCounts,

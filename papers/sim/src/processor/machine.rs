@@ -23,11 +23,13 @@ pub struct Processor<Records> {
     fetches: Fetches,
     fetch_room: SlotPool,
     write_back_room: SlotPool,
-    /// The victim of an instruction that also fetched. Its request follows the fetch.
+    /// The request of a victim whose instruction also fetches a line. It is returned after the
+    /// fetch.
     victim: Option<(Cycle, Request)>,
     /// The dirty line whose eviction delays the current instruction.
     in_the_way: Option<u64>,
-    /// The cycle from which the instruction needs no room, because its victim was written early.
+    /// The cycle from which the current instruction needs no room for a write-back, because its
+    /// victim was written early.
     cleaned: Cycle,
     /// The number of records after which [`ProcessorEvent::WarmupDone`] is returned.
     mark: Option<u64>,

@@ -54,7 +54,8 @@ impl Tally {
     }
 }
 
-/// Cycles in which no instruction was fetched although one remained, by the first cause.
+/// Cycles in which no instruction was fetched although one remained. If several causes apply, the
+/// cycle counts for the first of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stalls {
     /// Cycles in which the reorder buffer was full.

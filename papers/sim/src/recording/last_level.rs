@@ -40,7 +40,7 @@ impl AddAssign for Traffic {
 #[derive(Clone, Debug)]
 pub struct LastLevel {
     cache: Cache,
-    /// Remaining records of the warm-up.
+    /// Number of records of the warm-up that remain.
     warm_up: u64,
     traffic: Traffic,
 }

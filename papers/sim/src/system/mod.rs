@@ -157,7 +157,7 @@ fn run_any(
 
 /// Records from any kind of trace.
 struct Records<'r> {
-    /// Appends the next records to a queue. Appends none at the end of the trace.
+    /// Appends the next records of the trace to a queue, or no records at the end of the trace.
     bring: &'r mut dyn FnMut(&mut VecDeque<Record>),
     ahead: VecDeque<Record>,
 }

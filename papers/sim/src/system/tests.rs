@@ -1,4 +1,4 @@
-//! Tests of complete machines on short traces.
+//! Tests of complete machines with short traces.
 
 use oblivio_core::geometry::Leaf;
 use oblivio_core::store::TreeId;
@@ -356,8 +356,8 @@ fn dram_does_not_read_what_its_queue_of_writes_answers() {
     }
 }
 
-/// Checks that exactly the records after the warm-up are counted. This also holds if long gaps
-/// without requests precede or follow the last record of the warm-up.
+/// Checks that counting begins right after the last record of the warm-up, even if no request
+/// reaches memory for long before and after it.
 #[test]
 fn a_warm_up_ends_after_its_last_record() {
     for spec in machines() {

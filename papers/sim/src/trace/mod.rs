@@ -95,7 +95,7 @@ impl Trace {
     }
 }
 
-/// Checks a name. It is displayed to people, so it must not contain terminal control sequences.
+/// Checks a name. It is shown on terminals, so it must not contain control characters.
 fn check_name(name: &str) -> Result<(), String> {
     if name.len() > NAME_BYTES_MAX {
         return Err(format!("the name of a trace has at most {NAME_BYTES_MAX} bytes"));

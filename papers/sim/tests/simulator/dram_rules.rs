@@ -107,8 +107,8 @@ proptest! {
         prop_assert!(done.is_sorted_by_key(|done| done.clock));
     }
 
-    /// Checks that the completions do not depend on which functions run the DRAM, and how far each
-    /// call runs it.
+    /// Checks that the completions do not depend on which functions run the DRAM, or on how far
+    /// each call runs it.
     #[test]
     fn all_ways_to_run_give_the_same_completions(load in any_load(), step in 1u64..500) {
         let spec = DramSpec::built_in("DDR3-1600").unwrap();

@@ -1,4 +1,5 @@
-//! The paper's stated numbers: our value under each reading, and the bar that shows it.
+//! Compares the numbers that the paper states with ours: our value under each reading, and the bar
+//! that shows the number.
 
 use super::Maker;
 use crate::LabError;
@@ -38,7 +39,8 @@ impl Maker<'_> {
         })
     }
 
-    /// The value of the number under `setting`, with each mean that the paper may have used.
+    /// Our values of the number under `setting`: one for each kind of mean that the paper might
+    /// have used.
     fn readings(
         &self,
         number: &StatedNumber,
