@@ -101,7 +101,7 @@ pub struct BucketLimits {
     pub peer_connections_max: usize,
     /// Maximum number of handshakes in progress. An additional one displaces a randomly chosen one.
     pub handshakes_max: usize,
-    /// Time for a whole handshake.
+    /// Maximum duration of a handshake.
     pub handshake_within: Duration,
     /// Time for receiving a message after its first byte, and for sending an answer.
     pub message_within: Duration,
@@ -119,12 +119,12 @@ pub struct BucketLimits {
     /// separate from the memory for clients, so that a message of a server never waits for memory
     /// that a waiting client holds.
     pub peer_memory_bytes_max: u64,
-    /// Volumes of one client.
+    /// Maximum number of volumes of one client.
     pub volumes_per_client_max: usize,
     /// Time for which a store stays open after its writer has disconnected. A writer that resumes
     /// later has lost its unflushed writes.
     pub stores_kept_for: Duration,
-    /// Stores of one client that may stay open without a writer.
+    /// Maximum number of stores of one client that stay open without a writer.
     pub idle_stores_per_client_max: usize,
     /// Time for requests in flight to end when the server stops. A flush of the operating system
     /// may take longer.

@@ -131,7 +131,7 @@ fn system_error(error: &Error) -> Option<&io::Error> {
 /// Identifies a file regardless of its name: device and inode numbers.
 type FileId = Option<(u64, u64)>;
 
-/// The local files of a location. None for a server, which decides itself who may remove a volume.
+/// The local files of a location. Empty for a server, which decides itself who may remove a volume.
 fn files(location: &Location) -> Vec<FileId> {
     match location {
         Location::Store(store) => files_of_store(store),

@@ -55,7 +55,7 @@ impl Cache {
     }
 
     /// Sets a mark: blocks that are dirty now keep their place in the order even if they are
-    /// written again. So a flush that waits for them ends.
+    /// written again. So a flush that waits for these blocks comes to an end.
     pub(super) fn mark(&mut self) -> Mark {
         self.held = Mark(self.time);
         self.held

@@ -8,7 +8,8 @@ pub enum KeyErrorKind {
     InvalidRequest,
     /// No slot opens with this secret. The error does not name a slot.
     WrongKey,
-    /// Opening would take more memory or time than this program may spend or has.
+    /// Opening would take more memory or time than this program may spend, or more memory than is
+    /// available.
     TooCostly,
     /// All slots are taken: remove one first.
     NoFreeSlot,

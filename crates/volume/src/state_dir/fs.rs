@@ -1,8 +1,8 @@
 //! A state directory in the file system.
 //!
 //! Anyone who can put files into the directory could put old ones back. So only its owner may enter
-//! it. The directory is held open, and its files are opened relative to it. So the directory cannot
-//! be exchanged while it is used, nor a file for a link.
+//! it. The directory is held open, and its files are opened relative to it. So while it is used,
+//! the directory cannot be exchanged, and no file can be replaced with a link.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;

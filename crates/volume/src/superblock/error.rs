@@ -22,7 +22,8 @@ pub enum SuperblockErrorKind {
     Tampered,
     /// No slot opens with this secret, or the volume key is another volume's.
     WrongKey,
-    /// A slot would take more memory or time to open than this program may spend or has.
+    /// A slot would take more memory or time to open than this program may spend, or more memory
+    /// than is available.
     TooCostly,
     /// Parameters, a label, a secret or a slot number are out of range. Nothing was done.
     InvalidRequest,

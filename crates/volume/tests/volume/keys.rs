@@ -330,7 +330,8 @@ impl Bench {
         opened.map(|(volume, _)| volume).map_err(|error| error.kind())
     }
 
-    /// Makes more than one checkpoint, so that storage cannot confuse them.
+    /// Writes all blocks, which makes more than one checkpoint. An older directory is then more
+    /// than one checkpoint behind.
     fn write_all(&self) {
         let mut volume = self.open().unwrap();
         let data = [1; BLOCK_BYTES as usize];
