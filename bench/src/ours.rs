@@ -29,7 +29,8 @@ const COUNTED_REQUESTS: u64 = 20_000;
 /// The subject with a flat position map, to which the subjects with recursive maps are compared.
 const FLAT: &str = "RAW Z5A5";
 
-/// Subjects with recursive position maps: name, integrity, PLB blocks, order of requests.
+/// Subjects with recursive position maps: name, integrity protection, number of blocks of the PLB,
+/// order of the requests' addresses.
 const RECURSIVE: [(&str, Integrity, usize, AddressOrder); 6] = [
     ("Freecursive RAW, uniform", Integrity::None, SMALL_PLB, AddressOrder::AsRequested),
     ("Freecursive RAW, scan", Integrity::None, SMALL_PLB, AddressOrder::Scan),
@@ -50,7 +51,7 @@ const SMALL_PLB: usize = 64;
 /// Number of blocks of a PLB of 64 KiB, as in IR-ORAM (Table I).
 const LARGE_PLB: usize = 1024;
 
-/// The pairs of subjects whose ratio is reported.
+/// The pairs of subjects whose ratio of times is reported: each recursive map over the flat one.
 pub fn compared() -> impl Iterator<Item = (String, String)> {
     RECURSIVE.iter().map(|(name, ..)| (format!("oblivio {name}"), format!("oblivio {FLAT}")))
 }

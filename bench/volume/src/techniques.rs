@@ -198,7 +198,8 @@ fn turn(
     Ok(served.volume)
 }
 
-/// Computes the bytes per access, if the server kept its rate except for skipped ticks.
+/// Computes the bytes per access of a server with a fixed rate, given the fraction of skipped
+/// ticks.
 fn bytes_per_access(round: &Round, seconds: f64, left_out: f64) -> Option<f64> {
     let usage = round.usage?;
     let accesses = seconds * f64::from(ACCESSES_PER_SECOND) * (1.0 - left_out);

@@ -90,7 +90,7 @@ impl Wire {
         })
     }
 
-    /// Sends pipelined accesses: does not wait for answers.
+    /// Sends accesses without waiting for the answers of earlier ones.
     fn send_at_once(&self, link: &mut Link, accesses: usize) -> io::Result<()> {
         let Link { reader, writer } = link;
         thread::scope(|scope| {

@@ -10,7 +10,7 @@ use plotters::prelude::*;
 
 use crate::view::{BucketVisit, TreeSummary};
 
-/// Maximum number of points in a panel. More points would not be visible.
+/// Maximum number of points in a panel. More points would be indistinguishable.
 pub(crate) const POINTS_MAX: usize = 4000;
 
 /// Ratio of the height of a panel to its highest point, which leaves room for labels.

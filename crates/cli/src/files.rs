@@ -509,7 +509,7 @@ mod tests {
         assert_eq!(mode(&made), 0o701);
     }
 
-    /// The output is kept because making it may have taken hours.
+    /// The output is kept under another name, because making it may have taken hours.
     #[test]
     fn an_output_that_cannot_get_its_name_is_kept_under_another() {
         let folder = tempfile::tempdir().unwrap();

@@ -68,7 +68,8 @@ pub fn bar_of_parts(parts: u64) -> ProgressBar {
     }
 }
 
-/// The position of a bar of parts after `parts_done` parts and the fraction `part` of the next.
+/// The position of a bar of parts when `parts_done` parts are complete, and the fraction `part` of
+/// the current one.
 pub fn position(parts_done: u64, part: f64) -> u64 {
     parts_done * STEPS_PER_PART + (part.clamp(0.0, 1.0) * STEPS_PER_PART as f64) as u64
 }

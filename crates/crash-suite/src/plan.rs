@@ -150,7 +150,8 @@ pub(crate) fn points(
     Ok(points)
 }
 
-/// The facts from which the points of one setup and seed are drawn.
+/// The lengths of the runs of one setup and seed, from which the points of crashes and failures are
+/// drawn.
 struct Group {
     /// Numbers of operations in the first life. Entry `i` is for a run of `i + 1` lives.
     operations: [u64; 3],

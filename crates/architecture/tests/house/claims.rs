@@ -12,8 +12,8 @@ use crate::workspace::source::all_rust_files;
 /// The pages that cite claims.
 const THREAT_MODEL: [&str; 2] = ["docs/threat-model.md", "docs/threat-model-shares.md"];
 
-/// Minimum number of words in the name of a test. A shorter name in backquotes may be something
-/// else.
+/// Minimum number of words in the name of a test. A shorter name in backquotes may be the name of
+/// something other than a test.
 const WORDS_MIN: usize = 4;
 
 /// The sources of all crates, by path from the root.

@@ -69,7 +69,7 @@ impl MountReport {
     }
 }
 
-/// Serves the volume, writes the image to it again, and kills the server halfway.
+/// Serves the volume, writes the image to it again, and kills the server before all is written.
 pub(super) fn kill_server(demo_dir: &DemoDir, writing: Duration) -> Result<KillReport, CliError> {
     let mut serve = demo_dir.oblivio(&["serve", "nbd"])?;
     // Without a cache, storage is busy as long as the client is.

@@ -246,7 +246,7 @@ impl DemoDir {
         programs::run(&mut self.oblivio(&["check"])?)
     }
 
-    /// Unmounts the mount point, if something is mounted there.
+    /// Unmounts the mount point, if a file system is mounted there.
     pub(super) fn leave_mount(&self) -> Result<(), CliError> {
         let mount_point = self.mount_point();
         if mount_point.exists() {

@@ -163,7 +163,8 @@ impl DemoServers {
         Ok(())
     }
 
-    /// A description of the killed server, in words.
+    /// A description of the server that [`Self::kill_and_start_one`] kills, as the subject of a
+    /// sentence.
     pub(super) fn killed(&self) -> &'static str {
         match self.kind {
             ServerKind::Store => "the bucket server",

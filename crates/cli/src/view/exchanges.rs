@@ -18,7 +18,8 @@ pub(super) struct MessageCount {
 pub(super) struct Exchanges {
     /// Counts of messages by sender and receiver.
     pub(super) sent: BTreeMap<(u8, u8), MessageCount>,
-    /// Eviction attempts that may get more messages, by the server that saw them and their number.
+    /// Eviction attempts of which more messages may follow, by the server that saw them and by the
+    /// number of the attempt.
     under_way: BTreeMap<(u8, u64), EvictionAttempt>,
     /// Shapes of evictions, by the server that saw them and by tree.
     trees: BTreeMap<(u8, u8), TreeEvictions>,
@@ -65,7 +66,7 @@ pub(super) struct Evictions {
     /// The tree's number in the view.
     pub(super) tree: u16,
     pub(super) attempts: u64,
-    /// Size of the largest group of attempts that look exactly alike.
+    /// Number of attempts in the largest group of attempts with the same shape.
     pub(super) alike: u64,
     /// Number of messages of each attempt in that group.
     pub(super) messages: u64,

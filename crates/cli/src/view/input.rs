@@ -50,7 +50,7 @@ impl ViewInput {
     }
 
     /// Passes every observation to `each`, with the time since the beginning of the recording if
-    /// the file records it.
+    /// the file contains times.
     pub(super) fn each(
         &mut self,
         each: &mut dyn FnMut(&Observed, Option<Duration>),
@@ -66,8 +66,8 @@ impl ViewInput {
         read.map_err(|error| not_whole(path, &error))
     }
 
-    /// Writes what the servers `parties` saw, or everything without them, as comma-separated
-    /// values. The view must be complete.
+    /// Writes what the servers `parties` saw, or the whole view if `parties` is `None`, as
+    /// comma-separated values. The view must be complete.
     pub(super) fn write_csv(
         &mut self,
         parties: Option<&Parties>,

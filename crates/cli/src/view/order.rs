@@ -5,7 +5,8 @@ use oblivio_core::view::Operation;
 /// The observed order of the writes to a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteOrder {
-    /// Each bucket in turn, and the first after the last: the fixed order of evictions.
+    /// Each bucket is followed by the next higher one, and the highest by the lowest: the fixed
+    /// order of evictions.
     InTurn,
     /// Ascending order with gaps: a sweep.
     Fixed,

@@ -23,7 +23,8 @@ pub(super) struct Uniformity {
     pub(super) bins: Vec<u64>,
     pub(super) chi_square: f64,
     pub(super) degrees_of_freedom: usize,
-    /// The probability that uniform leaves look at least as suspicious, too uneven or too even.
+    /// The p-value: the probability that counts of uniform leaves deviate at least as much, by
+    /// being too uneven or too even.
     pub(super) p: f64,
     is_uneven: bool,
 }

@@ -100,7 +100,7 @@ fn report_json(args: &CopyArgs, copied: &Copied, is_resumed: bool) -> Value {
     })
 }
 
-/// The report of this run as a clause of a sentence.
+/// The report of this run as text that completes a sentence.
 fn report_text(args: &CopyArgs, copied: &Copied) -> String {
     let Copied { buckets, buckets_written, bytes_written, buckets_compared } = *copied;
     let compared = if args.no_verify {

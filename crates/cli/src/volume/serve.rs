@@ -130,7 +130,7 @@ fn ended_with(status: ExitStatus) -> Result<(), CliError> {
     if status.success() { Ok(()) } else { Err(CliError::Command(status)) }
 }
 
-/// Information to report together with the disk's URI.
+/// Information to report together with the disk's URI once the disk can be used.
 struct Announcement<'a> {
     facts: Value,
     page: Option<&'a WatchPage>,

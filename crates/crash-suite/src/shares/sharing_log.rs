@@ -17,8 +17,8 @@ use oblivio_shares::sharing::{Seed, Share};
 #[derive(Default)]
 pub(super) struct SharingLog {
     sharings: Vec<Sharing>,
-    /// The index in `sharings` of each bucket that a dealer has dealt. A dealer sends to one server
-    /// after the other.
+    /// The index in `sharings` of each bucket that a dealer has dealt. A dealer sends the shares of
+    /// a bucket to one server after the other, so the log gets them one by one.
     dealt: HashMap<Deal, usize>,
     /// The queries that servers received, in order, by tree number.
     queries: BTreeMap<u8, Vec<(TreePoint, Leaf)>>,

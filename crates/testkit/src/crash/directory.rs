@@ -1,7 +1,7 @@
 //! The client's directory: its files and, separately, their names.
 //!
-//! A crash keeps or drops each change of a name independently. A change is also dropped if the
-//! change that it depends on was dropped. So each name has one file and each file one name, and a
+//! A crash keeps or drops each change of a name independently, but drops a change if it dropped
+//! another on which the change depends. So each name has one file and each file one name, and a
 //! renamed file appears under either name, never under both.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -10,8 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-/// The numbers of bytes after which a line is cut, one for each direction. Later bytes never
-/// arrive.
+/// The number of bytes in each direction after which a line is cut. Bytes after that never arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutAfter {
     /// Bytes from the calling machine.
@@ -29,7 +28,7 @@ impl CutAfter {
 #[derive(Clone)]
 pub struct LineEnd {
     line: Arc<SharedLine>,
-    /// Index of the direction from which this end receives.
+    /// Index in [`State::ways`] of the direction from which this end receives.
     comes: usize,
 }
 

@@ -120,7 +120,7 @@ pub enum SmallScheme {
     Shares {
         /// Number of servers.
         servers: u8,
-        /// Whether the position map is in its own tree, because it does not fit on the client.
+        /// Whether the position map is in a tree of its own instead of on the client.
         has_map_in_trees: bool,
     },
 }

@@ -50,7 +50,7 @@ pub(super) fn drive(
     Ok(Outcome { requests: latencies.count(), latencies })
 }
 
-/// A request that reports its latency.
+/// Creates a request that sends its latency, or its error, to `sender` when it is answered.
 fn timed(op: DiskOp, sender: mpsc::SyncSender<Result<Duration, DiskError>>) -> Request {
     let clock = Stopwatch::start();
     let done = Box::new(move |answer: Result<WipedBytes, DiskError>| {

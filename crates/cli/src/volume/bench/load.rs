@@ -71,7 +71,7 @@ impl Load {
         ]
     }
 
-    /// The requests of the load, the same in every run.
+    /// The requests of the load. The sequence is the same in every run.
     pub(super) fn requests(self) -> impl Iterator<Item = DiskOp> {
         let mut rng = StdRng::seed_from_u64(0);
         let places = self.disk_bytes.div_ceil(self.request_bytes);

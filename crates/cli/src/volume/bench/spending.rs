@@ -65,7 +65,7 @@ pub(super) struct Meter(Arc<Mutex<Counting>>);
 
 struct Counting {
     spent: TimeByPurpose,
-    /// The purpose of the thread's time since `wall` and `processor` were read.
+    /// The purpose for which the thread has spent time since `wall` and `processor` were read.
     purpose: Purpose,
     wall: Stopwatch,
     /// The measured thread, and its processor time.
@@ -102,7 +102,8 @@ impl Meter {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins `purpose`, and returns the previous one.
+    /// Counts the time since the last change for the current purpose. Then changes to `purpose`,
+    /// and returns the previous purpose.
     fn switch_to(&self, purpose: Purpose) -> Purpose {
         let counting = &mut *self.counting();
         let elapsed = mem::replace(&mut counting.wall, Stopwatch::start()).elapsed();

@@ -23,7 +23,7 @@ const MARK: char = '\u{1e}';
 const PROMPTS: [&str; 3] = ["Passphrase: ", "New passphrase: ", "The same again: "];
 
 /// Runs `steps` in one shell, and compares their output with the page. A failing step fails the
-/// test, unless the next step looks at its exit code. `files` exist from the beginning.
+/// test, unless the next step prints its exit code. `files` exist from the beginning.
 pub(super) fn run(page: &str, steps: &[Step], files: &[(&str, &[u8])]) {
     let dir = TempDir::new().unwrap();
     for (name, contents) in files {

@@ -179,7 +179,8 @@ fn a_disk_is_closed_if_its_report_cannot_be_delivered() {
     test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
 }
 
-/// The command line and the environment of the background process hold no secret.
+/// The passphrase does not appear in the command line or the environment of the process in the
+/// background.
 #[test]
 fn the_passphrase_is_not_handed_over() {
     let test_dir = TestDir::new();

@@ -28,7 +28,8 @@ fn allocated(path: &Path) -> u64 {
     path.metadata().unwrap().blocks() * 512
 }
 
-/// Begins a copy, and kills it after it has surely copied some buckets, before it is complete.
+/// Begins a copy, and kills it when its progress file shows that it has copied some buckets, but
+/// not all.
 fn begin_and_kill(test_dir: &TestDir) {
     let command_line = format!("copy disk.obl copy.obl {OFTEN}");
     let mut child =
@@ -42,7 +43,7 @@ fn begin_and_kill(test_dir: &TestDir) {
     assert!(test_dir.path(PROGRESS).exists(), "the copy was complete before it was killed");
 }
 
-/// Kills a copy a while after it has made progress, if it has not ended.
+/// Runs a copy, and kills it when `later` has passed since its first progress, unless it has ended.
 fn kill_later(test_dir: &TestDir, command_line: &str, later: Duration) {
     let kept = || fs::read(test_dir.path(PROGRESS)).ok();
     let before = kept();

@@ -239,14 +239,15 @@ impl Killed {
         println!("round {round}: {options}, {} blocks old, {} new", kinds[0], kinds[1]);
     }
 
-    /// Writes a region in random order. Each block verifies itself and its place.
+    /// Writes a region in random order. Each block holds a checksum and its own position, so that a
+    /// read can verify both.
     fn crc_job(&self, region: u64, seed: u64) -> Vec<String> {
         let mut job = self.job(region);
         job.extend(["--verify=crc32c".into(), format!("--randseed={seed}")]);
         job
     }
 
-    /// Writes a region in random order. Each block is filled with the pattern and its place.
+    /// Writes a region in random order. Each block is filled with `pattern` and its own position.
     fn pattern_job(&self, region: u64, pattern: u64) -> Vec<String> {
         let mut job = self.job(region);
         job.extend([

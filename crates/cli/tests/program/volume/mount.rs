@@ -355,9 +355,9 @@ fn unmounting_what_was_never_mounted_is_reported() {
     assert!(printed.contains("had died"), "{printed}");
 }
 
-/// The output of `umount mnt` after `leave` has left the registration of a dead process. Another
-/// mount at that moment, such as one of another test, removes the registration first: then it is
-/// left again.
+/// Returns the output of `umount mnt` after `leave` has created the registration of a process that
+/// is dead. If another mount removes the registration first, such as that of a parallel test, tries
+/// again.
 fn umount_of_what_is_left(test_dir: &TestDir, leave: impl Fn()) -> String {
     const TIMES_MAX: u32 = 20;
     for _ in 0..TIMES_MAX {

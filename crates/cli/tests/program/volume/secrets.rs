@@ -239,7 +239,8 @@ fn asking(test_dir: &TestDir) -> Command {
     shell
 }
 
-/// Ending signals work at a prompt, too, and the terminal is restored.
+/// A signal that asks the program to end takes effect at a prompt, too. The program first restores
+/// the terminal.
 #[test]
 fn a_signal_at_a_prompt_restores_the_terminal() {
     let test_dir = test_dir();
@@ -262,7 +263,8 @@ fn a_signal_at_a_prompt_restores_the_terminal() {
     }
 }
 
-/// Ending signals still work after a prompt, until there is something to lose.
+/// After a prompt, Ctrl-C still ends the program while it unlocks the volume, because no data can
+/// be lost yet.
 #[test]
 fn unlocking_after_a_prompt_can_be_interrupted() {
     let test_dir = TestDir::new();

@@ -105,7 +105,8 @@ fn an_unfinished_volume_is_in_use_until_its_client_dies_and_can_then_be_removed(
     test_dir.succeeds(&format!("check {volume} --state client"));
 }
 
-/// If one of three servers is left, no message demands that another one is repaired first.
+/// If two of three servers lost the volume, it is reported as unreadable. No message asks for a
+/// repair, which would need more servers.
 #[test]
 fn a_volume_on_too_few_servers_is_reported_as_unreadable() {
     let test_dir = TestDir::new();

@@ -130,7 +130,8 @@ fn a_repair_copies_the_newest_records_and_no_removed_key_comes_back() {
     five.assert_opens();
 }
 
-/// Servers 1 and 2 hold old anchors, server 3 has lost its disk.
+/// A repair does not copy old anchors while a missing server may have newer ones. Servers 1 and 2
+/// hold old anchors, and server 3 has lost its disk.
 #[test]
 fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     let mut five = Five::new();
@@ -184,7 +185,9 @@ fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     assert!(!ShareServers::folder(&five.test_dir, 4).join("alice/disk").exists());
 }
 
-/// Servers 1 and 2 die in a session: they hold the records of its opening, one checkpoint old.
+/// A repair does not copy the records of an opening while a server that saw the volume closed is
+/// missing. Servers 1 and 2 died in a session, so they hold the records of its opening, one
+/// checkpoint old.
 #[test]
 fn a_repair_copies_no_records_of_an_opening_while_a_server_that_saw_the_close_is_missing() {
     let mut five = Five::new();

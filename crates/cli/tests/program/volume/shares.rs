@@ -610,8 +610,8 @@ fn a_server_that_was_rolled_back_is_named_and_nothing_is_changed() {
         .succeeds(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
 }
 
-/// Two servers are rolled back to different moments, so that no two servers have the same records,
-/// and then to one moment.
+/// Two of three servers are rolled back, to different times or to the same time. The client reports
+/// the rollback and names both servers, although no two servers agree in the former case.
 #[test]
 fn more_rolled_back_servers_than_may_collude_are_named() {
     let test_dir = TestDir::new();

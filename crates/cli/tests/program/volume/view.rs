@@ -253,7 +253,8 @@ fn an_input_that_is_not_a_view_is_refused_before_its_end_is_read() {
     assert!(printed.contains("is not a complete view file: view file, byte 9"), "{printed}");
 }
 
-/// An output that cannot be written leaves nothing that looks complete.
+/// If the file system of an output is full, no partial file is left that could be mistaken for a
+/// complete one.
 #[test]
 fn an_output_that_finds_no_room_leaves_nothing() {
     on_a_file_system(

@@ -4,7 +4,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{Hash, Hasher};
 
-/// Maximum number of requests to one block that are in flight together, or overlap in a chain.
+/// Maximum number of requests to one block in a group, whose requests overlap in time.
 const TOGETHER_MAX: usize = 64;
 
 /// Maximum number of different contents that one block may have.
@@ -14,7 +14,8 @@ const CONTENTS_MAX: usize = 1 << 14;
 const UNANSWERED: u64 = u64::MAX;
 
 pub(super) struct Block {
-    /// The contents that are possible with the durable requests only.
+    /// The contents that are possible if only the durable requests before those in `requests` are
+    /// served.
     base: BTreeSet<Vec<u8>>,
     /// The requests after those in `base`, in the order of submission.
     requests: Vec<BlockRequest>,
