@@ -25,7 +25,7 @@ pub(super) struct PathQuery<E> {
 
 impl<F: Field> Server<F> {
     /// Creates a server as [`Self::new`] does, with slots of `slot_elements` elements. The first
-    /// `metadata_elements` elements name the block.
+    /// `metadata_elements` elements of a slot are metadata, which names the block.
     ///
     /// # Errors
     /// If no server has this number, or slots are not longer than their metadata.

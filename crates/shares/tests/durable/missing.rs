@@ -81,7 +81,8 @@ fn evictions_wait_for_servers_that_are_missing_and_nothing_is_lost() {
     owner.array.check(&mut |_| ()).unwrap();
 }
 
-/// An eviction continues when missing servers return. The volume need not be reopened.
+/// When missing servers return, an interrupted eviction continues. The owner need not reopen the
+/// volume.
 #[test]
 fn an_eviction_continues_when_servers_come_back() {
     let mut owner = five(2 * PERIOD, 1);
@@ -190,8 +191,8 @@ fn a_liar_among_those_from_whom_a_server_catches_up_is_noticed() {
     owner.read_all();
 }
 
-/// No eviction begins while a server lacks a block that it has acknowledged. Its disk loses an
-/// acknowledged write, so the server is a block behind without noticing.
+/// No eviction begins while a server lacks a block that it has acknowledged. The server's disk
+/// loses an acknowledged write, so the server is one block behind and does not notice.
 #[test]
 fn no_eviction_begins_without_a_block_that_a_server_has_said_it_had() {
     for forgotten in 0..PERIOD {
@@ -273,8 +274,8 @@ fn one_server_cannot_make_the_client_believe_that_its_directory_is_old() {
     owner.read_all();
 }
 
-/// Requests while servers are missing do not depend on the workload. Requests to a server that
-/// catches up depend only on counters.
+/// While servers are missing, requests do not depend on the workload. Requests to a server that
+/// catches up depend only on the counts of evictions and writes.
 #[test]
 fn what_is_asked_while_servers_are_missing_does_not_depend_on_what_the_owner_does() {
     let seen = |want: fn(u64) -> Want| {

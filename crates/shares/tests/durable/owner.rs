@@ -1,5 +1,5 @@
-//! The owner of an array. The owner logs plans before they are carried out, and recovers after a
-//! crash.
+//! The owner of an array. It logs each plan before it carries the plan out, and recovers from the
+//! log after a crash.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ impl LogRecord {
     }
 }
 
-/// The list of wrong servers in a client's directory.
+/// A list of wrong servers in memory, in place of the list in a client's directory.
 #[derive(Clone, Default)]
 pub(crate) struct WrongServerList(pub(crate) Arc<Mutex<BTreeSet<usize>>>);
 
@@ -99,7 +99,7 @@ impl Owner {
         Self::of(params(parties).with_map_in_trees(shape).unwrap(), seed, None)
     }
 
-    /// Creates an array with initial contents. The caller adds these contents to `expected`.
+    /// Creates an array with initial contents. The caller must add these contents to `expected`.
     pub(crate) fn loaded(parties: Parties, seed: u64, mut contents: impl Contents) -> Self {
         Self::of(params(parties), seed, Some(&mut contents))
     }
@@ -147,8 +147,8 @@ impl Owner {
         Ok(())
     }
 
-    /// Makes accesses, each of which writes if it has data. Compares the blocks read with
-    /// `expected`.
+    /// Makes accesses, each of which writes its data if it has any. Compares each block that was
+    /// read with `expected`.
     pub(crate) fn access(&mut self, wanted: &[(Want, Option<Vec<u8>>)]) -> Result<(), Error> {
         if self.array.headroom()?.accesses < wanted.len() as u64 {
             self.checkpoint()?;
@@ -250,7 +250,7 @@ impl Owner {
         (array, self.log[latest + 1..].to_vec())
     }
 
-    /// Probes the servers for a rollback, as a restarted client does.
+    /// Asks the servers whether the client was rolled back, as a restarted client does.
     pub(crate) fn probe_rollback(&self) -> Result<RollbackProbe, Error> {
         let (mut array, pending) = self.restored();
         let accesses = pending.iter().map(|record| match record {
@@ -260,7 +260,7 @@ impl Owner {
         array.probe_rollback(accesses.sum(), 0)
     }
 
-    /// Recovers as a volume does: probes, replays the log, and saves the state.
+    /// Recovers as a volume does: probes for a rollback, replays the log, and saves the state.
     pub(crate) fn reopen(&mut self) -> Result<(), Error> {
         let (mut array, pending) = self.restored();
         let accesses = pending.iter().map(|record| match record {

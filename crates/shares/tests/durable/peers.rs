@@ -1,5 +1,5 @@
-//! Tests of the servers' view of each other, alone and *t* together, recorded at their links. The
-//! view has one shape for any workload, and fresh shares that reveal nothing.
+//! Tests of the servers' view of each other, alone and *t* together, recorded at their links. For
+//! any workload, the view has the same shape, and its shares are fresh and reveal nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -35,14 +35,14 @@ const WORKLOADS: [Workload; 5] = [
     }),
 ];
 
-/// The place of the position map.
+/// Where the client keeps the position map.
 #[derive(Clone, Copy, Debug)]
 enum Map {
     OnTheClient,
     InTrees,
 }
 
-/// The recorded messages of each server.
+/// The recorded messages of all servers.
 struct RecordedWires {
     parties: Parties,
     wires: Vec<Arc<Mutex<Wire>>>,
@@ -67,13 +67,13 @@ impl RecordedWires {
     }
 }
 
-/// The recorded facts of a piece: the operation, the tree of the view, the level, the part of the
-/// bucket, and bytes.
+/// The facts of a recorded access to a piece: the operation, the tree of the view, the level, the
+/// part of the bucket, and the number of bytes.
 type Call = (Operation, u16, u8, Part, u64);
 
-/// The view of a server except random values: the leaves in requests, and the shares between
-/// servers. Messages of other servers arrive in any order, possibly before the server knows their
-/// tree.
+/// The view of a server without random values: without the leaves in requests, and without the
+/// shares between servers. The messages are sorted, because they arrive in any order. Received
+/// messages have no tree, because they may arrive before the server knows it.
 fn shape(wire: &Wire) -> (Vec<Call>, Vec<PeerMessage>) {
     let call = |event: &Event| {
         let piece = event.piece.unwrap();
@@ -111,8 +111,8 @@ fn what_passes_a_server_has_one_shape_whatever_the_owner_does() {
     }
 }
 
-/// Both ends see the same message, and know its tree. Requests for metadata appear as headers of a
-/// path.
+/// The sender and the receiver of a message see the same message, and know to which tree it
+/// belongs. Requests for metadata are recorded as reads of the headers of a path.
 #[test]
 fn both_ends_see_one_message_and_know_for_which_tree_it_is() {
     for map in [Map::OnTheClient, Map::InTrees] {
@@ -197,7 +197,8 @@ struct DealtBucket {
     shares: BTreeMap<u8, Vec<u8>>,
 }
 
-/// A bucket of a round: the attempt, the part, the round, and the index of the bucket in the round.
+/// Identifies a bucket of a round: the attempt, the part, the round, and the index of the bucket in
+/// the round.
 type BucketRound = (u64, u32, u8, usize);
 
 /// Collects the shares of all rounds of all trees.
@@ -320,9 +321,9 @@ fn what_is_dealt_to_a_coalition_is_uniform_together() {
     verdicts.conclude();
 }
 
-/// A coalition's guess of a dealer's product. The coalition knows the products of its members, and
-/// interpolates the lowest-degree polynomial through its shares of other products. If the sharing
-/// had that degree, the guess would be the product.
+/// What a coalition can guess of a dealer's product. If the dealer is a member, the coalition knows
+/// the product. Otherwise it interpolates the polynomial of lowest degree through its members'
+/// shares. If the sharing had that degree, the guess would be right.
 fn guessed(parties: Parties, coalition: &[u8], dealing: &DealtBucket) -> Vec<u8> {
     let all = || dealing.shares.keys().copied();
     let known: Vec<u8> = if coalition.contains(&dealing.dealer) {
@@ -334,8 +335,8 @@ fn guessed(parties: Parties, coalition: &[u8], dealing: &DealtBucket) -> Vec<u8>
     recover::<Gf256>(&known, &shares).unwrap()
 }
 
-/// A coalition's guess of a round is uniform. If a coefficient of the sharing were zero or known,
-/// the guess would be the contents of the blocks.
+/// A coalition's guesses of the products of a round are uniform. If a coefficient of a sharing were
+/// zero or known, a guess would show the contents of blocks.
 #[test]
 fn what_a_coalition_guesses_of_a_round_is_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -359,8 +360,8 @@ fn what_a_coalition_guesses_of_a_round_is_uniform() {
     verdicts.conclude();
 }
 
-/// After a round, the shares of *t* servers are uniform together. One more server reveals the
-/// contents: most slots are empty.
+/// After a round, the shares of *t* servers are uniform together, but the shares of *t* + 1 servers
+/// are not: together they show the contents, and most slots are empty.
 #[test]
 fn what_a_coalition_has_after_a_round_is_uniform_together_and_one_more_has_all() {
     let mut verdicts = Verdicts::new(1e-6);

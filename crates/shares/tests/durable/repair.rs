@@ -37,7 +37,7 @@ pub(crate) fn repaired(owner: &Owner, server: usize) -> Result<Repaired, Error> 
     )
 }
 
-/// Repairs a server. The server keeps its shares until the other servers are checked.
+/// Checks the other servers, then removes the shares of a server, and repairs it.
 pub(crate) fn check_and_repair(owner: &Owner, server: usize) -> Result<Repaired, Error> {
     let checked = checked(owner, server)?;
     lose(owner, server);
@@ -51,8 +51,8 @@ fn need(owner: &Owner, server: usize) -> Need {
     needs_repair(&mut owner.servers.clone(), &owner.params, server).unwrap()
 }
 
-/// A server that cannot open its files is not rebuilt. A server without file descriptors may still
-/// have all its shares.
+/// A server that cannot open its files is not rebuilt. It may still have all its shares, for
+/// example if it has only run out of file descriptors.
 #[test]
 fn a_server_that_cannot_open_its_files_is_not_rebuilt() {
     use StoreErrorKind::{Failed, Full, Refused};
@@ -69,8 +69,8 @@ fn a_server_that_cannot_open_its_files_is_not_rebuilt() {
     assert_eq!(needs().unwrap(), Need::Nothing);
 }
 
-/// A server ahead of the others is no rollback while some servers do not answer: they may have the
-/// last writes, too.
+/// A server that is ahead of the others is not called rolled back while some servers do not answer,
+/// because those may have the last writes, too.
 #[test]
 fn a_server_ahead_of_the_others_is_no_rollback_while_some_are_silent() {
     let owner = Owner::new(parties(5, 1), 1);
@@ -132,8 +132,8 @@ fn a_server_that_lies_after_the_check_is_detected() {
     }
 }
 
-/// A liar makes no server roll back. One of five servers claims to be an eviction behind. The
-/// client has continued, so no other server rolls back.
+/// A liar cannot make another server roll back. One of five servers claims to be one eviction
+/// behind. The client has continued after the eviction, so no other server rolls back.
 #[test]
 fn a_liar_makes_no_server_roll_back() {
     let mut owner = Owner::loaded(parties(5, 1), 1, NothingToLoad);
@@ -153,9 +153,9 @@ fn a_liar_makes_no_server_roll_back() {
     owner.read_all();
 }
 
-/// A repair succeeds after a check, at whatever request an access stopped. Trees may be an access
-/// or an eviction apart, so the check keeps the server's point in each tree. The repair relies on
-/// this point after the shares are removed.
+/// After a check, a repair succeeds at whatever request an access stopped. Trees may then be an
+/// access or an eviction apart. So the check keeps the server's point in each tree, and the repair
+/// uses the point after the shares are removed.
 #[test]
 fn a_repair_succeeds_after_a_check_wherever_an_access_stops() {
     let mut repairs = 0;
@@ -235,8 +235,8 @@ fn a_server_with_wrong_shares_is_named_and_makes_no_others_wrong() {
     (0..BLOCKS).for_each(|i| owner.read(i).unwrap());
 }
 
-/// A repair removes no shares before the other servers are known to have the volume. A mistake in
-/// the number of the server must be found while that server still has its shares.
+/// A repair removes no shares before it knows that the other servers have the volume. If the user
+/// names the wrong server, that server must still have its shares when the mistake is found.
 #[test]
 fn nothing_is_removed_before_the_others_are_known_to_have_it() {
     let mut owner = Owner::new(parties(3, 1), 1);
@@ -360,8 +360,8 @@ fn either_of_two_rolled_back_servers_can_be_repaired_first() {
     }
 }
 
-/// A liar by one step does not make other servers seem to lack a write, as long as all servers
-/// answer.
+/// A liar that claims to be one step ahead does not make other servers seem to lack a write, as
+/// long as all servers answer.
 #[test]
 fn a_liar_by_a_step_makes_no_other_seem_to_be_behind() {
     let mut owner = Owner::new(parties(3, 1), 1);
@@ -380,7 +380,8 @@ fn a_liar_by_a_step_makes_no_other_seem_to_be_behind() {
 }
 
 /// A wrong label does not become part of a rebuilt server. A label is shared like the rest of a
-/// slot, but not sealed. With the key, the label follows from the block, or from its absence.
+/// slot, but not sealed. A client with the key computes the label from the block in the slot, and
+/// so detects a wrong label.
 #[test]
 fn a_wrong_label_is_not_made_part_of_a_new_server() {
     let mut owner = Owner::in_trees(parties(3, 1), 5);

@@ -1,4 +1,4 @@
-//! After any faults of *t* servers, repairs restore a volume that opens with all its data.
+//! After any faults of *t* servers, some repairs lead to a volume that opens and has all its data.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,7 +10,7 @@ use crate::repair::check_and_repair;
 use crate::servers::Servers;
 use oblivio_testkit::ShareDisk;
 
-/// The disks and points of the servers, and the servers that were repaired.
+/// The disks and points of all servers, and which of them were rebuilt.
 #[derive(Clone)]
 struct ServerDisks {
     disks: Vec<ShareDisk>,
@@ -39,7 +39,8 @@ impl ServerDisks {
         Some(Self { disks: disks_of(&opened), points: points_of(&opened), is_rebuilt })
     }
 
-    /// A key that is equal for states in which repairs behave alike.
+    /// A key that is equal for states in which repairs behave alike: the sorted points, each with
+    /// whether its server was rebuilt.
     fn key(&self) -> Key {
         let mut key: Vec<_> =
             self.points.iter().copied().zip(self.is_rebuilt.iter().copied()).collect();
@@ -79,7 +80,7 @@ fn points_of(owner: &Owner) -> Vec<Option<TreePoint>> {
     (0..servers).map(point).collect()
 }
 
-/// Whether repairing some servers, in any order, leads to a volume that opens.
+/// Whether some sequence of repairs leads to a volume that opens.
 fn is_mended(owner: &Owner, held: ServerDisks, opens: &mut HashMap<Key, bool>) -> bool {
     let (mut seen, mut next) = (HashSet::new(), VecDeque::from([(held, 0)]));
     while let Some((held, repairs)) = next.pop_front() {
@@ -98,7 +99,7 @@ fn is_mended(owner: &Owner, held: ServerDisks, opens: &mut HashMap<Key, bool>) -
     false
 }
 
-/// The point that is one write or one eviction before a point.
+/// The point one step, which is a write or an eviction, before `at`.
 pub(crate) fn before(at: TreePoint) -> TreePoint {
     match at.written {
         0 => TreePoint { evictions: at.evictions - 1, written: PRESET.accesses.into() },
@@ -123,7 +124,8 @@ fn faults(points: &[Option<TreePoint>], known: TreePoint, colluding: usize) -> u
     not_evicted.max((2 * colluding + 1).saturating_sub(have_it))
 }
 
-/// All choices of one of `kinds` kinds for each server, ignoring the order of the servers.
+/// All ways to choose one of `kinds` kinds for each server, if the order of the servers does not
+/// matter.
 pub(crate) fn choices(kinds: usize, servers: usize) -> Vec<Vec<usize>> {
     if servers == 0 {
         return vec![Vec::new()];
@@ -135,7 +137,7 @@ pub(crate) fn choices(kinds: usize, servers: usize) -> Vec<Vec<usize>> {
     choices(kinds, servers - 1).into_iter().flat_map(longer).collect()
 }
 
-/// The states of the servers after a step: their disks and points.
+/// The disks and points of all servers at one point of the history.
 pub(crate) struct ServerStates {
     pub(crate) disks: Vec<ShareDisk>,
     pub(crate) points: Vec<Option<TreePoint>>,

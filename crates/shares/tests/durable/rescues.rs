@@ -1,5 +1,5 @@
-//! For any number of rolled-back or lost servers, each block that enough servers have is rescued in
-//! its latest version. No older version is called the latest.
+//! For any number of rolled-back or lost servers, a rescue finds each block that enough servers
+//! have, in the latest version that they have. It calls no older version the latest.
 
 use std::collections::HashMap;
 
@@ -19,13 +19,13 @@ fn writes_at(at: TreePoint) -> u64 {
     at.evictions * u64::from(PRESET.accesses) + at.written as u64
 }
 
-/// The number of writes and evictions that lead to a point.
+/// The number of steps (writes and evictions) that lead to a point.
 fn steps_to(at: TreePoint) -> u64 {
     writes_at(at) + at.evictions
 }
 
-/// Whether a server at `there` has the data of point `at`. With marks, a server has only the data
-/// of its point and of the point one step before.
+/// Whether a server at point `there` has the data of point `at`. With marks, a server has only the
+/// data of its own point and of the point one step before.
 fn has(at: TreePoint, there: TreePoint, is_marked: bool) -> bool {
     if at == there || at == before(there) {
         return true;
@@ -34,7 +34,7 @@ fn has(at: TreePoint, there: TreePoint, is_marked: bool) -> bool {
     !is_marked && (in_one(there) || there.written == 0 && in_one(before(there)))
 }
 
-/// The last point that `enough` servers have.
+/// The last point whose data at least `enough` servers have.
 fn last_of(points: &[Option<TreePoint>], enough: usize, is_marked: bool) -> Option<TreePoint> {
     let there = || points.iter().flatten().copied();
     let is_enough =
@@ -59,8 +59,8 @@ fn rescue(owner: &Owner, disks: &[ShareDisk]) -> Rescued {
     Rescued { found, recoverabilities, damage }
 }
 
-/// Checks a salvage from servers in the chosen states. `known` is the point that is finished
-/// according to the client's directory.
+/// Checks a salvage from servers, each in its chosen state. `known` is the point that the client's
+/// directory names as finished.
 fn check(
     owner: &Owner,
     chosen: &[&ServerStates],

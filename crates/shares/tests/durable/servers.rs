@@ -21,7 +21,7 @@ pub(crate) struct World {
     pub(crate) hosts: Vec<Host>,
     pub(crate) disks: Vec<ShareDisk>,
     coins: StdRng,
-    /// The number of requests so far. A request to all servers counts once.
+    /// The number of requests so far. A request that is sent to all servers counts once.
     pub(crate) asked: usize,
     /// The number of the request at which the client is cut off, and which servers still handle
     /// that request.
@@ -31,14 +31,13 @@ pub(crate) struct World {
     pub(crate) missing: Vec<bool>,
     /// Servers whose shares are wrong from now on.
     pub(crate) lying: Vec<bool>,
-    /// Servers that lie about selected blocks only.
+    /// Servers whose answers to selects are wrong, while their other answers are right.
     pub(crate) lying_of_blocks: Vec<bool>,
     /// False points that servers claim.
     pub(crate) claims: Vec<Option<TreePoint>>,
     /// Servers that store a wrong share of a written block.
     pub(crate) takes_wrong: Vec<bool>,
-    /// A server that claims the point of another server, without its data: the liar and the other
-    /// server.
+    /// A pair of servers: the first claims the point of the second, but does not have its data.
     pub(crate) mirrors: Option<(usize, usize)>,
     /// A damaged slot of the data's root, and the servers on which it is damaged.
     pub(crate) spoilt: Option<(usize, Vec<usize>)>,
@@ -50,20 +49,20 @@ pub(crate) struct World {
     pub(crate) refuses: Vec<Option<Refusal>>,
     /// Servers that refuse every write, with the refusal.
     pub(crate) refuses_writes: Vec<Option<Refusal>>,
-    /// The number of attempts to evict a path that succeed before any fails.
+    /// The number of further attempts at an eviction that succeed, before attempts begin to fail.
     pub(crate) passing_evictions: usize,
-    /// The number of attempts that then fail on one server, before one succeeds.
+    /// The number of attempts that then fail on `failing_server`, before attempts succeed again.
     pub(crate) failing_evictions: usize,
     /// The server on which attempts fail.
     pub(crate) failing_server: usize,
     /// The kind of error with which attempts fail.
     pub(crate) failure: StoreErrorKind,
-    /// The number of attempts in which servers lose all links. The client repeats the request, as a
-    /// store does after it has lost its link.
+    /// The number of attempts in which all servers lose their links to the client. The client then
+    /// repeats the request, as a store does after a lost link.
     pub(crate) cut_evictions: usize,
-    /// The number of waits for links that are within the retry limit.
+    /// The number of waits for links before the retry limit is reached.
     pub(crate) waits_for_links: u32,
-    /// The number of retried operations that have begun.
+    /// The number of times that the client has begun an operation with retries.
     pub(crate) tried: usize,
     /// The number of times that the client waited for missing servers.
     pub(crate) waited: usize,
@@ -73,7 +72,7 @@ pub(crate) struct World {
     pub(crate) seen: Vec<Vec<Request>>,
     /// The tree of each request in `seen`.
     pub(crate) seen_in: Vec<Vec<u8>>,
-    /// Servers that restart before a request: the number of the request, and the server.
+    /// Servers that restart just before a request: the number of the request, and the server.
     pub(crate) starts_again: Vec<(usize, usize)>,
     /// The client's requests, each with the time limit for its answer.
     pub(crate) patience: Vec<(Request, Patience)>,
@@ -81,7 +80,7 @@ pub(crate) struct World {
     pub(crate) sent: crc32fast::Hasher,
 }
 
-/// Links that deliver messages at once, to servers that are alive.
+/// Links that deliver messages at once, if both servers are alive.
 struct Others {
     from: u8,
     is_cut_off: bool,
@@ -329,13 +328,13 @@ impl World {
         answers
     }
 
-    /// Restarts a server that has lost its power.
+    /// Restarts server `i` after a power failure.
     pub(crate) fn restart(&mut self, i: usize) {
         self.disks[i].loses_power(&mut self.coins);
         self.hosts[i] = opened(&self.disks[i], &mut self.coins);
     }
 
-    /// Records the messages of each server from now on, until it restarts.
+    /// Records the messages of each server from now on, until that server restarts.
     pub(crate) fn watch(&mut self) -> Vec<Arc<Mutex<Wire>>> {
         let watch = |host: &mut Host| {
             let wire = Arc::new(Mutex::new(Wire::of(host)));

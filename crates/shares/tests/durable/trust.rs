@@ -12,7 +12,7 @@ use rand::rngs::StdRng;
 use crate::owner::{BLOCK_BYTES, KINDS, Owner};
 use crate::parties;
 
-/// The result of an access while one server lies.
+/// Makes an access while server `liar` lies, and returns its result.
 fn access_with_a_liar(want: Want, data: Option<Vec<u8>>, liar: usize) -> (ErrorKind, String) {
     let mut owner = Owner::new(parties(3, 1), 1);
     for i in 0..11 {
@@ -60,8 +60,8 @@ fn a_liar_among_five_servers_is_named_and_corrected() {
     assert!(error.contains("server 4 (60 times)"), "{error}");
 }
 
-/// With one of five servers missing, a liar cannot be named: the missing server does not answer,
-/// and only the number of answers counts.
+/// With one of five servers missing, a liar is detected but cannot be named, because only four
+/// answers remain.
 #[test]
 fn with_one_of_five_servers_missing_a_liar_cannot_be_named() {
     for (missing, is_short) in [(&[][..], false), (&[0], true), (&[0, 1], true)] {
@@ -139,8 +139,8 @@ fn a_rollback_of_all_servers_is_refused() {
     assert!(error.to_string().contains(named), "{error}");
 }
 
-/// Servers are checked before the first access. An access would show a rolled-back server that its
-/// older state was accepted.
+/// The client checks the servers before its first access. Otherwise the access would show a
+/// rolled-back server that the client accepted its old state.
 #[test]
 fn servers_are_checked_before_the_first_access() {
     let point = |evictions, written| TreePoint { evictions, written };
@@ -186,8 +186,8 @@ fn a_made_up_attempt_number_is_not_believed() {
     }
 }
 
-/// Only slow requests have a long time limit. Otherwise a server could delay each ordinary request
-/// as long as an eviction.
+/// Only slow requests have a long time limit. Otherwise a server could delay every ordinary request
+/// for as long as an eviction may take.
 #[test]
 fn only_what_may_take_long_is_waited_for_long() {
     let mut owner = Owner::new(parties(5, 1), 5);
@@ -265,8 +265,8 @@ fn with_an_older_block(owner: Owner, missing: Option<usize>) -> Owner {
     with_the_block_before(owner, [5, 5], missing)
 }
 
-/// Creates servers with a slot that has the metadata of the second written block and the contents
-/// of the first.
+/// Creates servers on which one slot has the metadata of the second written block, and the contents
+/// of the first written block.
 fn with_the_block_before(mut owner: Owner, written: [u64; 2], missing: Option<usize>) -> Owner {
     missing.iter().for_each(|server| owner.servers.world().missing[*server] = true);
     for (address, byte) in written.into_iter().zip(1..) {
@@ -337,8 +337,9 @@ fn a_block_in_a_slot_that_says_that_it_is_another_ones_is_not_taken_for_it() {
     assert!(error.contains("a block is not what was written"), "{error}");
 }
 
-/// A server that reports an unknown version does not decide the kind of an error. Only the server
-/// itself can know that, so damage of another server decides the kind.
+/// A server that reports an unknown version does not decide the kind of an error, because only the
+/// server itself can know its version. If another server reports damage, the damage decides the
+/// kind.
 #[test]
 fn a_server_that_says_another_version_does_not_decide_what_kind_an_error_is() {
     use StoreErrorKind::{Damaged, UnknownVersion};
@@ -364,8 +365,8 @@ fn what_a_server_says_steers_no_terminal() {
     assert!(error.contains("server 2:  [2Jnono") && error.len() < 1500, "{error}");
 }
 
-/// Only rolled-back servers are named, even if they are the majority: their point is not the point
-/// of the servers.
+/// Only rolled-back servers are named, even if most servers were rolled back: the point of the
+/// array does not follow from the majority.
 #[test]
 fn only_rolled_back_servers_are_named_even_if_more_than_may_collude() {
     let before = |evictions, written| Some(TreePoint { evictions, written });

@@ -19,8 +19,8 @@ use crate::{parties, step};
 /// The number of accesses for statistical tests.
 const ACCESSES: u64 = 2_000;
 
-/// The number of accesses for tests without statistics. It covers every event that counters
-/// determine.
+/// The number of accesses of tests without statistics. Every event that depends on the number of
+/// accesses occurs at least once.
 const FEW: u64 = 400;
 
 type Workload = fn(u64) -> (Want, Option<Vec<u8>>);
@@ -33,7 +33,7 @@ const WORKLOADS: [(&str, Workload); 5] = [
     ("nothing", |_| (Want::Dummy, Some(Vec::new()))),
 ];
 
-/// The requests to server 1.
+/// The requests that server 1 receives.
 fn seen(workload: Workload, accesses: u64, seed: u64) -> Vec<Request> {
     let mut owner = Owner::new(parties(3, 1), seed);
     for i in 0..accesses {
@@ -42,7 +42,7 @@ fn seen(workload: Workload, accesses: u64, seed: u64) -> Vec<Request> {
     owner.servers.world().seen[0].clone()
 }
 
-/// The facts of a request other than leaves and shares.
+/// The facts of a request except leaves and shares: its length and its point.
 fn shape(request: &Request) -> (usize, Option<TreePoint>) {
     let at = match request {
         Request::Select { at, .. } | Request::Write { at, .. } => Some(*at),
@@ -176,7 +176,8 @@ fn no_seed_is_drawn_twice() {
     assert!(all.values().all(|times| *times == 1));
 }
 
-/// All shares sent to the servers, which receive the same requests in the same order.
+/// All shares that the client sent, for each server. All servers receive the same kinds of requests
+/// in the same order.
 fn shared(owner: &Owner) -> Vec<Vec<Share<u8>>> {
     let of_server = |requests: &Vec<Request>| -> Vec<Share<u8>> {
         let shares = requests.iter().flat_map(|request| match request {

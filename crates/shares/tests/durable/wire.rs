@@ -1,4 +1,4 @@
-//! Records the messages of a server.
+//! Records all messages of one server.
 
 use oblivio_core::view::{Event, EventSink, PeerMessage, PeerMessageSink, ViewServers};
 use oblivio_shares::host::Host;

@@ -1,4 +1,4 @@
-//! Tests that a server does not deal data that its disk has damaged.
+//! Tests that a server does not deal shares that were damaged on its disk.
 
 use oblivio_core::StoreErrorKind;
 use oblivio_shares::message::{Answer, Request};
@@ -12,11 +12,11 @@ const PRESET: Preset = Preset { slots: 128, accesses: 4 };
 /// The size of blocks. Blocks of this size are evicted in three pieces.
 const BLOCK_BYTES: usize = 9_000;
 
-/// The offset in the root's file at which the record of progress and its copy end.
+/// Bytes of the root's file before the first slot.
 const HEAD_BYTES: usize = 8192;
 
-/// A server reports a damaged share and does not deal it. A bit is flipped in any piece of a dealt
-/// slot, or in a checksum.
+/// A server reports a damaged share and does not deal it. The test flips one bit at a time: in each
+/// piece of a dealt slot, and in a checksum.
 #[test]
 fn a_server_reports_a_damaged_share_and_does_not_deal_it() {
     let tree = Tree::new(1, PRESET).unwrap();

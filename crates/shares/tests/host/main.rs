@@ -45,8 +45,8 @@ fn blocks_of_many_parts_go_through_evictions_part_by_part() {
     }
 }
 
-/// No data is lost if a server's power fails after any write or sync, during accesses and
-/// evictions.
+/// No data is lost if a server loses its power after any write or sync of its files, during
+/// accesses and evictions.
 #[test]
 fn nothing_is_lost_wherever_a_server_dies() {
     for (servers, colluding) in [(3, 1), (5, 1)] {
@@ -79,7 +79,7 @@ fn nothing_is_lost_wherever_a_server_dies() {
     }
 }
 
-/// Dealt shares are always from fresh seeds, even after a restart.
+/// A server deals each share from a fresh seed, even after a restart.
 #[test]
 fn no_server_deals_from_a_seed_twice() {
     let mut world = world(3, 1, 2);
@@ -108,8 +108,8 @@ fn a_server_that_does_not_deal_may_be_slower() {
     assert_eq!(world.epochs()[3].at.evictions, 1);
 }
 
-/// There is no wait for shares that were dealt before a restart. Messages to a server are lost if
-/// it restarts before it takes part. The other servers do not send them again.
+/// A server that restarted does not wait for shares that were dealt before its restart. Those
+/// messages are lost, and the other servers do not send them again.
 #[test]
 fn no_wait_for_shares_dealt_before_a_restart() {
     let one_part = |height| world(3, 1, height);
@@ -130,8 +130,8 @@ fn no_wait_for_shares_dealt_before_a_restart() {
     }
 }
 
-/// Shares for no bucket of the eviction are refused. The server that deals them is named, and
-/// nothing changes.
+/// Shares for a bucket that the eviction does not have are refused. The refusal names the server
+/// that dealt them, and nothing changes.
 #[test]
 fn shares_for_no_bucket_of_the_eviction_are_refused() {
     let of_other_rounds: Tampers = |dealt| dealt.level += 100;
@@ -165,8 +165,8 @@ fn shares_for_no_bucket_of_the_eviction_are_refused() {
     }
 }
 
-/// An attempt begins once, even on a server that was restarted and has lost its state. Shares of
-/// one attempt are invalid in another.
+/// An attempt begins at most once, even on a server that has restarted and lost its memory. Shares
+/// dealt in one attempt are invalid in another.
 #[test]
 fn an_attempt_is_begun_once_also_by_a_server_that_was_started_again() {
     let mut world = world(3, 1, 2);
@@ -201,7 +201,8 @@ fn an_attempt_is_begun_once_also_by_a_server_that_was_started_again() {
     assert_eq!(world.epochs()[0].at, before.at);
 }
 
-/// A sibling receives the contents of its source, and keeps no old contents.
+/// An eviction fills a sibling with the contents of its source, and leaves none of the sibling's
+/// old contents.
 #[test]
 fn siblings_hold_nothing_behind_what_their_source_held() {
     let mut world = world(3, 1, 2);
@@ -243,8 +244,8 @@ fn what_is_asked_twice_is_done_once() {
     assert_eq!(world.fetch(0, after, slot), vec![5; 700]);
 }
 
-/// The state before an eviction can be fetched until the next write. So a server before an eviction
-/// and a server after it can be read together.
+/// The state before an eviction can be fetched until the next write. So a client can read one
+/// server before the eviction together with another after it.
 #[test]
 fn what_was_there_before_an_eviction_is_fetched_until_something_is_written() {
     let mut world = world(3, 1, 2);
@@ -278,8 +279,8 @@ fn what_was_there_before_an_eviction_is_fetched_until_something_is_written() {
     }
 }
 
-/// Shares are durable when a put is acknowledged. The client does not put shares again, and a
-/// rebuilt server has no earlier state.
+/// When a server acknowledges a put, the shares are durable. The client does not put them again,
+/// and a rebuilt server has no earlier state.
 #[test]
 fn what_was_put_is_durable_when_it_is_answered() {
     let mut world = world(3, 1, 2);
@@ -402,8 +403,8 @@ fn rebuild_first_server(world: &mut World, colluding: u8) -> TreePoint {
     at
 }
 
-/// A rebuilt server is complete, or reports that it is not, at whatever step its power fails. It
-/// acknowledges shares only once they are durable.
+/// A server that loses its power at any step of a rebuild is complete, or reports that it is not.
+/// It acknowledges shares only once they are durable.
 #[test]
 fn a_rebuilt_server_is_complete_or_reports_that_it_is_not() {
     let mut world = world(3, 1, 2);

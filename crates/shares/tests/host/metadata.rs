@@ -1,4 +1,4 @@
-//! Compares servers with files with servers in memory, on trees with metadata.
+//! Compares servers that keep shares in files with servers in memory, on trees with metadata.
 //!
 //! Servers do not interpret metadata. So one client with all positions drives each tree, with
 //! blocks as long as slots.
@@ -37,7 +37,7 @@ impl Peers for Others {
     }
 }
 
-/// One tree: its client, and its servers in memory.
+/// One tree with its client and with the servers that keep it in memory.
 struct InMemory {
     client: Client<Gf256>,
     servers: Vec<Server<Gf256>>,
@@ -107,7 +107,7 @@ impl Both {
         }
     }
 
-    /// Sends requests to all servers with files at the same time.
+    /// Sends each request to its server with files, all at the same time.
     fn ask_all(&mut self, tree: usize, requests: Vec<Request>) -> Vec<Vec<u8>> {
         let mailboxes: Vec<_> = self.hosts.iter().map(Host::mailbox).collect();
         let answers: Vec<_> = thread::scope(|scope| {
@@ -135,7 +135,8 @@ impl Both {
         recover::<Gf256>(&numbers, &shares).unwrap()
     }
 
-    /// Occasionally makes a server with files lose its power, between two steps.
+    /// With a probability of one in ten, makes a server with files lose its power and restart.
+    /// Called between two steps.
     fn may_lose_power(&mut self) {
         if self.coins.random_range(0..10) == 0 {
             let i = self.coins.random_range(0..self.hosts.len());
@@ -144,7 +145,7 @@ impl Both {
         }
     }
 
-    /// Compares the metadata of a path on both kinds of servers.
+    /// Checks that both kinds of servers return the same metadata of a path.
     fn compare_metadata(&mut self, tree: usize, leaf: Leaf) {
         let at = self.at(tree);
         let asked = vec![Request::Metadata { at, leaf }; self.hosts.len()];
@@ -239,7 +240,8 @@ fn metadata_in_files_agrees_with_metadata_in_memory() {
     assert_eq!(both.compared, 150 * 3 * 2 + 150 / 6 * 3 * 2);
 }
 
-/// Creates servers whose leaves are all in use. Returns the servers and their point.
+/// Creates servers on which all leaves are in use. Returns the servers, and their point in the data
+/// tree.
 fn used() -> (Both, TreePoint) {
     used_until(|at| at.written > 0)
 }
@@ -268,8 +270,8 @@ impl Both {
         leaves.map(|leaf| self.ask(0, 0, &Request::Metadata { at, leaf })).collect()
     }
 
-    /// Selects on a path with equal shares, and writes a block of equal shares. Returns whether the
-    /// first server has done the select and the write.
+    /// Sends the first server a select and a write at point `at`, in which all elements of the
+    /// query and of the block are `query`. Returns whether the server has done both.
     fn writes(&mut self, at: TreePoint, leaf: u64, query: u8) -> bool {
         let Level { tree, .. } = data();
         let select =
@@ -286,8 +288,8 @@ impl Both {
     }
 }
 
-/// A different write at the same point removes the marks of the first write. A client can make such
-/// a write after a rollback of its directory.
+/// A different write at the same point removes the marks of the first write. A client can make a
+/// different write after its directory was rolled back.
 #[test]
 fn a_different_write_at_the_same_point_removes_earlier_marks() {
     let (mut both, at) = used();
@@ -308,8 +310,8 @@ fn a_different_write_at_the_same_point_removes_earlier_marks() {
     assert_eq!(both.said(after), one);
 }
 
-/// A write does not mark a block that was selected at another point. A client breaks the protocol:
-/// it selects at one point, and writes at another.
+/// A write does not mark a block that was selected at another point. Only a client that breaks the
+/// protocol selects at one point and writes at another.
 #[test]
 fn a_write_marks_nothing_that_was_selected_at_another_point() {
     let (mut both, at) = used();
@@ -328,8 +330,9 @@ fn a_write_marks_nothing_that_was_selected_at_another_point() {
     assert_eq!((both.at(0), both.said(at)), (at, said));
 }
 
-/// No mark of another write remains if a server loses its power, for any durable part of either
-/// write. Even if both writes went to the same path, or no page names the path of the first write.
+/// No mark of a different write remains if a server loses its power, whatever part of both writes
+/// is durable. This also holds if both writes went to the same path, or no page names the path of
+/// the first write.
 #[test]
 fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
     let writes = [(0, 7), (1, 9), (1, 3), (data().tree.leaves() - 1, 5)];
@@ -363,8 +366,8 @@ fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
     assert!(died > 200 && was_there > 200, "{died} {was_there}");
 }
 
-/// Marks before an eviction are complete or refused. They are available until a write has
-/// overwritten them, even if that write was lost. Then the server refuses to return them, and
+/// A server returns complete marks of the state before an eviction, or refuses. It has the marks
+/// until a write overwrites them, even if that write is lost. Then it refuses to return them, and
 /// refuses to roll back.
 #[test]
 fn marks_before_an_eviction_are_complete_or_refused() {
@@ -407,7 +410,7 @@ fn marks_before_an_eviction_are_complete_or_refused() {
 }
 
 /// Marks that were put onto a new server stay when it restarts, although they are later than its
-/// point. Only a server in use removes later marks.
+/// point. Only a server that is in use removes later marks when it restarts.
 #[test]
 fn marks_that_were_put_onto_a_new_server_are_left_when_it_starts_again() {
     let (mut both, at) = used();
@@ -475,8 +478,8 @@ fn what_does_not_fit_is_refused_and_nothing_has_changed() {
     }
 }
 
-/// A server refuses to return old marks that it does not know. It may lack the marks before its
-/// last write: if it was rebuilt, or if a rolled-back eviction has overwritten them.
+/// A server refuses to return old marks that it does not know. It can lack the marks before its
+/// last write if it was rebuilt, or if a rolled-back eviction has overwritten them.
 #[test]
 fn a_server_refuses_old_marks_that_it_does_not_know() {
     let tree = data().tree;

@@ -1,5 +1,5 @@
-//! Tests that all data that a server acknowledges is durable, even if its disk fails, or its
-//! process dies and the machine does not.
+//! Tests that all data is durable that a server acknowledges, even if its disk fails, or if only
+//! the server's process dies.
 
 use oblivio_core::BucketId;
 use oblivio_shares::host::Host;
@@ -54,9 +54,9 @@ fn after_a_sync_that_has_failed_nothing_is_answered() {
     }
 }
 
-/// Data of a dead process is durable before it is reported, even after a failed sync. The system
-/// may have dropped data that another sync would not write. So the new process writes the last
-/// record and block again first.
+/// Data that a dead process left behind is durable before a new process reports it, even after a
+/// failed sync. The system may have dropped data, which another sync would not write. So the new
+/// process first writes the last record and the last block again.
 #[test]
 fn data_of_a_dead_process_is_durable_before_it_is_reported() {
     // It is random which undurable data survives.

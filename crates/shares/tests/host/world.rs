@@ -31,14 +31,14 @@ pub(crate) struct World {
     /// The expected contents of every block.
     pub(crate) model: Vec<Vec<u8>>,
     attempts: u64,
-    /// The answers of servers in failed attempts.
+    /// The answers of servers in attempts that failed.
     pub(crate) failed: Vec<Answer>,
-    /// A server that receives requests to all servers later than the other servers, and the delay.
+    /// A server that receives requests to all servers after the other servers, and how long after.
     pub(crate) late: Option<(usize, Duration)>,
     /// A server that restarts in the next eviction, before it receives the request. Messages to it
     /// are lost.
     pub(crate) started_again: Option<usize>,
-    /// A server that changes its messages in the next eviction, and the change.
+    /// A server that changes the messages it sends in the next eviction, and how it changes them.
     pub(crate) tampers: Option<(u8, Tampers)>,
     /// The seeds that servers have dealt, and the number of times each was dealt.
     pub(crate) dealt_seeds: Arc<Mutex<HashMap<[u8; 32], usize>>>,
@@ -47,16 +47,16 @@ pub(crate) struct World {
 /// A function that changes a message between servers.
 pub(crate) type Tampers = fn(&mut DealtShares<u8>);
 
-/// A restart of a server.
+/// A restart of a server during an eviction.
 #[derive(Default)]
 struct Start {
     /// The number of the server; 0 once it has restarted.
     of: AtomicU8,
-    /// Whether the server received a message before the restart, which is then lost.
+    /// Whether a message to the server was lost, because it arrived before the restart.
     has_lost: AtomicBool,
 }
 
-/// Links that deliver messages at once, to servers that are alive.
+/// Links that deliver messages at once, if both servers are alive.
 struct Others {
     from: u8,
     start: Arc<Start>,
@@ -154,7 +154,7 @@ impl World {
         Answer::decode(&answer).unwrap()
     }
 
-    /// Sends requests to all servers at the same time.
+    /// Sends each request to its server, all at the same time.
     pub(crate) fn ask_all(&mut self, requests: Vec<Request>) -> Vec<Answer> {
         let of = AtomicU8::new(self.started_again.take().map_or(0, |i| i as u8 + 1));
         let start = Arc::new(Start { of, ..Start::default() });
@@ -239,7 +239,7 @@ impl World {
         self.access(address, new);
     }
 
-    /// Repeats requests until all servers have handled them. Dead servers restart.
+    /// Repeats requests until all servers have handled them. Restarts servers that die.
     fn until_done(&mut self, requests: Vec<Request>) {
         loop {
             let answers = self.ask_all(requests.clone());

@@ -1,4 +1,4 @@
-//! Tests the client against misbehaving servers in this process.
+//! Tests the client of share servers against misbehaving servers in the same process.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 

@@ -80,7 +80,7 @@ fn read(store: &mut SharedStore) -> Result<u8, StoreErrorKind> {
     Ok(frames.get(0)[0])
 }
 
-/// The candidates for the value of the record.
+/// The candidates for the value of the record, which is one byte repeated.
 fn candidates(store: &mut SharedStore) -> Vec<u8> {
     let mut found = Vec::new();
     store.read_candidates(&[record()], &mut |_, value| found.push(value[0])).unwrap();
@@ -107,7 +107,7 @@ fn wait_until_missing(store: &mut SharedStore, count: usize) {
     assert_eq!(store.missing(), count);
 }
 
-/// Changes the record on one server.
+/// Changes the record on one server to another value.
 fn damage(server: &Server, byte: u8) {
     let mut alone =
         oblivio_store::RemoteStore::open(server.connector(), RemoteMode::Write, quick());
@@ -157,8 +157,9 @@ fn a_record_is_what_enough_servers_say_and_nothing_if_they_do_not() {
     assert_eq!(read(&mut open(&servers, 1)), Ok(6));
 }
 
-/// Every value with an honest witness is a candidate: no number of votes decides which value is the
-/// newest. A value of a single liar is no candidate.
+/// Every value that at least *t* + 1 servers return is a candidate, because one of them is honest.
+/// The number of votes does not decide which value is the newest. A value that only a liar returns
+/// is not a candidate.
 #[test]
 fn every_value_with_an_honest_witness_is_a_candidate() {
     let servers = servers::<5>();
@@ -217,8 +218,9 @@ fn a_server_that_comes_back_gets_what_it_has_missed_before_it_counts() {
     wait_until_missing(&mut store, 0);
 }
 
-/// A flush succeeds on at least 2 *t* + 1 servers, or fails. With fewer servers a record is not
-/// durable: *t* of them may lie, and *t* + 1 honest ones must remain.
+/// A flush succeeds if at least 2 *t* + 1 servers have flushed, and fails otherwise. With fewer
+/// servers a record would not be durable: *t* of them may lie, and *t* + 1 honest servers must keep
+/// it.
 #[test]
 fn a_flush_is_done_by_enough_servers_that_have_all_or_not_at_all() {
     let servers = servers::<5>();
@@ -250,7 +252,7 @@ fn request(number: u64) -> ShareRequest {
     ShareRequest::RollBack { evictions: number }
 }
 
-/// The answer of the test servers to a request.
+/// The answer of the test servers to request `number`.
 fn computed(number: u64) -> Vec<u8> {
     [&request(number).encode()[..], b" computed"].concat()
 }
@@ -285,8 +287,8 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
     assert_eq!(shared.key(2), [3; 32]);
 }
 
-/// The client waits for a server that reports that it is working. A silent server is lost. A server
-/// that reports work without a computation lies.
+/// The client waits for a server that reports that it is working. It treats a silent server as
+/// lost, and a server that reports work without a computation as lying.
 #[test]
 fn a_working_server_reports_that_it_works() {
     let servers = servers::<3>();
@@ -308,8 +310,8 @@ fn a_working_server_reports_that_it_works() {
     assert!(write(&mut store, 1).is_err());
 }
 
-/// A server that works forever does not block the client for longer than honest servers take: a
-/// short time for ordinary requests, and a long one for slow requests.
+/// A server that reports work for ever does not block the client for longer than an honest server
+/// would. The time limit is short for ordinary requests, and long for slow ones.
 #[test]
 fn a_server_that_works_forever_times_out() {
     let servers = servers::<3>();
@@ -339,8 +341,8 @@ fn a_server_that_works_forever_times_out() {
     assert_eq!((store.missing(), servers[0].world().dials), (1, 1));
 }
 
-/// A missing server is called rarely while other servers answer, and often while a caller waits for
-/// it.
+/// The client reconnects to a missing server rarely while other servers answer, and often while a
+/// caller waits for the missing server.
 #[test]
 fn a_missing_server_is_called_rarely_unless_a_caller_waits_for_it() {
     let servers = servers::<5>();
@@ -460,8 +462,8 @@ fn servers_that_are_missing_for_the_same_reason_share_it_in_messages() {
     }
 }
 
-/// The first refusal with a verifiable reason is reported. Only the server itself can know an
-/// unknown version, so another refusal comes first.
+/// If several servers refuse, the reported error is the first one that others can verify. An
+/// unknown version is known only from the server itself, so any other refusal is reported instead.
 #[test]
 fn the_first_refusal_with_a_verifiable_reason_counts() {
     use FailureKind::{Damaged, Refused, UnknownVersion};
@@ -489,8 +491,8 @@ fn the_first_refusal_with_a_verifiable_reason_counts() {
     }
 }
 
-/// A volume opens with *t* + 1 servers for reading, because the other servers may have lost it. But
-/// no other client may have the volume open.
+/// A volume opens for reading with *t* + 1 servers, because the other servers may have lost it. It
+/// does not open if another client has it open.
 #[test]
 fn what_is_left_on_enough_servers_is_opened() {
     let left = |servers: &[Server]| {
@@ -522,8 +524,8 @@ fn what_is_left_on_enough_servers_is_opened() {
     assert!(too_few.ends_with("2 of 3 servers must be available"), "{too_few}");
 }
 
-/// The client waits for lost servers together: the time limits of reconnecting to them run in
-/// parallel.
+/// The client waits for several lost servers at the same time: the time limits of reconnecting run
+/// in parallel.
 #[test]
 fn lost_servers_are_waited_for_together() {
     let retry_for = Duration::from_millis(600);

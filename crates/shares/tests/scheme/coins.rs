@@ -1,5 +1,5 @@
-//! Tests that all randomness comes from the coins, and each draw is used once. Paths and seeds
-//! equal the draws, bit for bit.
+//! Tests that all randomness comes from the coins, and that each draw is used only once: paths and
+//! seeds equal the draws, bit for bit.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ use rand_core::{TryCryptoRng, TryRng};
 
 use crate::world::{Kind, World};
 
-/// Coins that record their output.
+/// Coins that record the bytes that they return.
 struct Noted {
     coins: StdRng,
     numbers: Vec<u64>,
@@ -130,8 +130,8 @@ fn paths_and_seeds_are_what_was_drawn() {
     }
 }
 
-/// Each element of each kind of share lies on a polynomial of degree t. A lower degree has a
-/// probability of 1/256.
+/// Each element of each kind of share lies on a polynomial of degree t. Its degree is lower with a
+/// probability of only 1/256, so the test counts how often that happens.
 #[test]
 fn every_place_is_on_a_polynomial_of_degree_t() {
     for (servers, colluding) in [(3, 1), (5, 1), (5, 2), (7, 3)] {

@@ -1,4 +1,4 @@
-//! Tests that evictions count on all servers or on none, at whatever message they stop.
+//! Tests that an eviction counts on all servers or on none, at whatever message it stops.
 
 use oblivio_shares::field::Gf256;
 use oblivio_shares::message::{DealtShares, Evict};
@@ -13,7 +13,8 @@ use crate::world::World;
 const HEIGHT: u8 = 3;
 const BLOCKS: usize = 32;
 
-/// Runs an eviction that stops after `messages` messages. Messages to all servers count.
+/// Runs an eviction that stops after `messages` messages, counting the messages to all servers
+/// together.
 fn evict_until(world: &mut World<Gf256>, evictions: &[Evict<u8>], messages: usize) -> bool {
     let mut left = messages;
     let mut may_go_on = || {
@@ -105,8 +106,8 @@ fn nothing_is_lost_wherever_an_eviction_stops() {
     }
 }
 
-/// Shares dealt in an earlier attempt are refused in the next, because they lie on another
-/// polynomial.
+/// Shares that were dealt in an earlier attempt are refused in the next attempt, because they lie
+/// on another polynomial.
 #[test]
 fn shares_of_an_earlier_attempt_are_refused() {
     let parties = Parties::new(3, 1).unwrap();

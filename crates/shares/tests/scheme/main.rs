@@ -1,5 +1,5 @@
-//! Tests of the whole scheme, with all servers in one process. Reads return what was written, and
-//! the view of *t* servers reveals nothing.
+//! Tests of the whole scheme, with all servers in one process: reads return the contents last
+//! written, and the view of *t* servers reveals nothing.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 

@@ -1,4 +1,5 @@
-//! Tests that requests out of order are refused, and change nothing.
+//! Tests that servers and client refuse requests that are out of order, and that a refusal changes
+//! nothing.
 
 use oblivio_core::{BucketId, Leaf};
 use oblivio_shares::answers::DecodeError;
@@ -11,7 +12,7 @@ use oblivio_shares::tree::{Preset, Tree};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// The number of field elements of a block, of a path, of a matrix and of a bucket.
+/// The numbers of field elements of a block, of a path's slots, of a matrix and of a bucket.
 const BLOCK: usize = 3;
 const PATH: usize = 12;
 const MATRIX: usize = 32;

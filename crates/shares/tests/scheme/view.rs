@@ -25,11 +25,11 @@ const BLOCKS: usize = 20;
 const BLOCK_BYTES: usize = 48;
 const ACCESSES: usize = 300;
 
-/// A workload: its name, and a function that gives the block of each access and whether the access
-/// writes.
+/// A workload: its name, and a function that returns, for each access, the block and whether the
+/// access writes.
 type Workload = (&'static str, fn(usize) -> (usize, bool));
 
-/// The contents of blocks: a pattern that shares must not show.
+/// The contents of every block: a repeated byte that shares must not show.
 const DATA: [u8; BLOCK_BYTES] = [0x55; BLOCK_BYTES];
 
 const WORKLOADS: [Workload; 5] = [
@@ -44,7 +44,7 @@ fn parties(servers: u8, colluding: u8) -> Parties {
     Parties::new(servers, colluding).unwrap()
 }
 
-/// The messages to each server.
+/// The messages that each server receives.
 fn seen(
     parties: Parties,
     workload: Workload,
@@ -92,7 +92,8 @@ fn what_servers_get_has_one_shape_whatever_the_owner_does() {
     }
 }
 
-/// The messages when data is loaded. Each leaf has the same number of messages.
+/// The messages that each server receives when data is loaded. Each leaf takes the same number of
+/// messages.
 fn loaded(fill: fn(usize, &mut [u8])) -> Vec<Vec<SentMessage<u8>>> {
     let tree = Tree::new(HEIGHT, PRESET).unwrap();
     let mut world = World::<Gf256>::new(parties(3, 1), tree, BLOCKS, BLOCK_BYTES, 11).watched();
@@ -168,8 +169,8 @@ fn the_shares_of_one_server_are_uniform() {
     verdicts.conclude();
 }
 
-/// The result of a round on a server is a share again, so it is uniform and reveals nothing about
-/// the blocks.
+/// The shares that a server computes in a round are uniform again, so they reveal nothing about the
+/// blocks.
 #[test]
 fn what_comes_of_a_round_is_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -214,7 +215,7 @@ fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
     verdicts.conclude();
 }
 
-/// The path of each access, in order.
+/// The path that each access shows, in order.
 fn paths(workload: Workload, accesses: usize, seed: u64) -> Vec<u64> {
     let seen = seen(parties(3, 1), workload, accesses, seed);
     let leaf = |seen: &SentMessage<u8>| match seen {

@@ -9,7 +9,7 @@ use oblivio_shares::tree::Tree;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// The number of slots that are loaded at once: a leaf takes one or two messages.
+/// The number of slots that are loaded with one message. A leaf takes one or two messages.
 pub(crate) const LOADED_AT_ONCE: usize = 8;
 
 pub(crate) struct World<F: Field> {
@@ -19,7 +19,7 @@ pub(crate) struct World<F: Field> {
     /// The servers whose answers are used, and the dealers: 2t + 1 each.
     pub(crate) answering: Vec<u8>,
     pub(crate) dealing: Vec<u8>,
-    /// The messages to each server, if they are recorded.
+    /// The messages that each server received, in order; `None` if they are not recorded.
     pub(crate) seen: Option<Vec<Vec<SentMessage<F::Element>>>>,
 }
 
@@ -114,7 +114,7 @@ impl<F: Field> World<F> {
         client.load(LOADED_AT_ONCE, coins, block, send).unwrap();
     }
 
-    /// Records messages to servers from now on.
+    /// Records the messages to servers from now on.
     pub(crate) fn watched(mut self) -> Self {
         self.seen = Some(vec![Vec::new(); self.servers.len()]);
         self
