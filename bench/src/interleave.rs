@@ -1,5 +1,6 @@
 //! The measuring loop. All subjects of a row run in one process, in turns, so that a slow phase of
-//! the machine affects all of them equally. Their ratios stay meaningful even if the times do not.
+//! the machine affects all of them equally. The ratios of their times stay meaningful even if the
+//! times themselves vary.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The store holds two superblocks, in two copies each, and two anchors. Changed superblocks get a
-//! valid checksum. Only data written with the key may be unlocked or shown. An unlocked superblock
-//! can be written to all copies, once the store is honest again.
+//! valid checksum. Only superblocks and anchors that were written with the key may be accepted. An
+//! unlocked superblock can be written to all copies, once the store is honest again.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -4,8 +4,9 @@
 //! input = setup, 16 steps of two bytes each, lies
 //! ```
 //!
-//! Reads return what was written, even if links break and the server restarts. After a lie, reads
-//! only return the right number of bytes. After a failed write or flush, all calls fail.
+//! While the server is honest, reads return the data written, even if links break and the server
+//! restarts. After a lie, reads only return the right number of bytes. After a failed write or
+//! flush, all calls fail.
 #![no_main]
 
 #[path = "support/buckets.rs"]

@@ -20,7 +20,7 @@ const LEAF_LEVEL: u8 = 6;
 const ENTRIES: usize = 8;
 const ENTRY_BYTES: usize = 4;
 const BLOCK_BYTES: usize = ENTRIES * ENTRY_BYTES;
-/// The first address of the position map. The last group of data blocks is not full, so that some
+/// The first address of the position map. The last group of data blocks is incomplete, so some
 /// addresses before this one are unused.
 const MAP_START: u64 = 256;
 /// Number of blocks: 32 position-map blocks above the data blocks, and 4 above these.

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Storage is honest for the first requests and lies for the others. Half of the setups have the
-//! position map in the tree. Their storage also holds pages that record the taken slots.
+//! position map in the tree. In these setups, storage also holds pages that record which slots are
+//! taken.
 #![no_main]
 
 #[path = "support/hostile.rs"]

@@ -4,8 +4,8 @@
 //! input = (sender and length, message)*
 //! ```
 //!
-//! Each message gets an answer. A refused message changes no state. The server reopens with the
-//! same state.
+//! Each message gets an answer. A refused message changes no state. After a restart, the server has
+//! the same state.
 #![no_main]
 
 use std::collections::BTreeMap;

@@ -37,7 +37,8 @@ fuzz_target!(|input: &[u8]| {
     let _ = read(sealed[..sealed.len() - sealed.len() / 3].to_vec(), &params);
 });
 
-/// Returns parameters of a small volume with any scheme, or with a recursive position map.
+/// Returns parameters of a small volume. `kind` selects the scheme, and whether the position map is
+/// recursive.
 fn params(blocks: u64, leaf_level: u8, kind: u8) -> VolumeParams {
     let setup = SmallVolume { blocks, leaf_level, ..SmallVolume::default() };
     let each = SmallScheme::each().map(|scheme| SmallVolume { scheme, ..setup });

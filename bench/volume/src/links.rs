@@ -115,7 +115,8 @@ fn start_local(bytes: u64, testbed: &Testbed, end: &End) -> Result<(Vec<Started>
     Ok((started, wire))
 }
 
-/// Starts the volume behind a link, and its peer.
+/// Starts a volume behind `link`, and nbdkit's memory disk behind the same kind of link, as its
+/// peer.
 fn start_behind(
     link: &Link,
     bytes: u64,

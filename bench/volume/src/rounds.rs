@@ -1,5 +1,6 @@
 //! Measures every subject under every load, in turns, so that a slow phase of the machine affects
-//! all of them equally. Their ratios stay meaningful even if the figures do not.
+//! all of them equally. The ratios between subjects stay meaningful even if the figures themselves
+//! vary.
 
 use std::time::{Duration, Instant};
 

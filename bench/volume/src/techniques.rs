@@ -8,8 +8,8 @@
 //! | IR-Alloc | `create --alloc-from FILE` | default |
 //!
 //! A server with a fixed rate is always busy, even without requests. So only one server runs at a
-//! time, and it is started once per load and round. Its volume stays. The same volumes without a
-//! rate are the baseline.
+//! time, and it is started once per load and round. Its volume is used again in the next round. The
+//! baseline is the same volumes served without a fixed rate.
 
 use std::fs::File;
 use std::io::{Read, Seek};

@@ -5,8 +5,8 @@ use std::thread;
 
 /// Calls `work` for every item, on one thread per processor. Returns the results in any order.
 ///
-/// # Errors
-/// An error of `work`, which stops its worker; or an error if a worker panicked.
+/// # Errors Returns an error of `work`, after which its thread takes no more items. Also returns an
+/// error if a thread panicked.
 pub(crate) fn at_once<I: Send, T: Send>(
     items: impl Iterator<Item = I> + Send,
     work: impl Fn(I) -> Result<T, String> + Sync,

@@ -27,7 +27,8 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// Panics if `act` allocates more than `bytes_max` additional bytes at a time.
+/// Panics if the memory allocated during `act` ever exceeds the memory allocated before by more
+/// than `bytes_max` bytes.
 pub(crate) fn check_allocations<T>(bytes_max: usize, act: impl FnOnce() -> T) -> T {
     let before = TAKEN.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);

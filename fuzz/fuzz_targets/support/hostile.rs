@@ -13,8 +13,8 @@ pub(crate) fn hostile<S: BucketStore>(honest: S) -> Hostile<S> {
     Faulty::new(honest, Lies(Vec::new().into_iter()))
 }
 
-/// Lies to apply to reads. A lie is a byte with its kind, and bytes with its location. Unknown
-/// kinds leave a read honest, and so does the end of the bytes.
+/// Lies to apply to reads. A lie consists of a byte for its kind, and bytes for the changed part of
+/// the answer. If the kind is unknown, or the bytes have ended, the read stays honest.
 pub(crate) struct Lies(std::vec::IntoIter<u8>);
 
 impl Lies {

@@ -40,8 +40,7 @@ struct State {
 
 impl LyingServer {
     /// Creates a server with `buckets`. Each answer takes the kind of its lie from `lies`, and then
-    /// the arguments of the lie. Unknown kinds give an honest answer, and so does the end of
-    /// `lies`.
+    /// the arguments of the lie. If the kind is unknown, or `lies` has ended, the answer is honest.
     pub(crate) fn new(buckets: Buckets, lies: &[u8]) -> Self {
         let state = State {
             durable: buckets.clone(),

@@ -1,5 +1,5 @@
-//! Disks stored by another process than the one that serves them: volumes on a bucket server, and a
-//! peer.
+//! Disks behind a connection: volumes on a bucket server, whose disk another process serves, and
+//! nbdkit as their peer.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

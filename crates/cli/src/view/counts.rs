@@ -27,7 +27,7 @@ pub(crate) struct ViewCounts {
     pub(super) pieces_left_out: u64,
     /// Rates of trips over time, if the file records times.
     pub(super) rates: Option<Rates>,
-    /// The servers whose view is shown, if storage is several servers.
+    /// The servers whose view is shown, if storage consists of several servers.
     pub(super) parties: Option<Parties>,
     /// Counts of messages between servers.
     pub(super) exchanges: Exchanges,

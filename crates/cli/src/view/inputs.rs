@@ -17,8 +17,8 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Opens the files to show what the servers `parties` saw; if none is named, all recorded
-    /// servers.
+    /// Opens view files, to show what the servers `parties` saw. If `parties` is empty, shows what
+    /// all recorded servers saw.
     pub(super) fn open(paths: &[PathBuf], parties: &[u8]) -> Result<Self, CliError> {
         let inputs: Result<Vec<_>, _> = paths.iter().map(|path| ViewInput::open(path)).collect();
         let inputs = inputs?;
@@ -26,7 +26,7 @@ impl Inputs {
         Ok(Self { inputs, parties })
     }
 
-    /// The servers whose view is shown, if storage is several servers.
+    /// The servers whose view is shown, if storage consists of several servers.
     pub(super) fn parties(&self) -> Option<&Parties> {
         self.parties.as_ref()
     }
@@ -36,8 +36,9 @@ impl Inputs {
         self.inputs.first().and_then(ViewInput::capabilities)
     }
 
-    /// Passes every observation of the shown servers to `each`, file by file, with the time since
-    /// the beginning of its recording. Every trip has a unique number.
+    /// Passes every observation of the shown servers to `each`, file by file, with its time since
+    /// the beginning of the file's recording. Renumbers trips, so that no two trips of different
+    /// files have equal numbers.
     pub(super) fn each(
         &mut self,
         each: &mut dyn FnMut(Observed, Option<Duration>),

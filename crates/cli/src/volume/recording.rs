@@ -27,8 +27,8 @@ pub(super) struct TimedSink {
 }
 
 impl TimedSink {
-    /// Begins to record to `output`: what a store with these capabilities sees, or what servers
-    /// see.
+    /// Begins a view file in `output`, with the capabilities of the store and, if `servers` is
+    /// given, the servers whose views the file will hold.
     pub(super) fn begin(
         output: &OutputTarget,
         capabilities: Capabilities,

@@ -19,7 +19,7 @@ const BLOCK_BYTES: usize = 16;
 /// Background evictions per access above which a tree counts as too full.
 const EVICTIONS_PER_ACCESS_MAX: u64 = 8;
 
-/// Number of accesses after which [`EVICTIONS_PER_ACCESS_MAX`] is checked.
+/// Number of accesses between two checks of [`EVICTIONS_PER_ACCESS_MAX`].
 const ACCESSES_AT_ONCE: u64 = 1 << 12;
 
 /// The simulated time of a run.

@@ -86,7 +86,8 @@ fn is_by_slots<J: Judge>(judge: &J) -> bool {
     judge.channels().is_none()
 }
 
-/// Number of records of a run by time that counts `records`, including the warm-up.
+/// Total number of records that a run by time executes to count `records` of them. The rest is the
+/// warm-up.
 pub fn all_records(records: u64) -> u64 {
     records + records / 4
 }
@@ -117,7 +118,7 @@ impl<J: Judge> SearchPlan<J> {
         plan.on_tree(leaf_level)
     }
 
-    /// Changes the search to another tree, with half of its slots in use.
+    /// Changes the search to a tree with leaves on `leaf_level`, with half of its slots in use.
     pub fn on_tree(self, leaf_level: u8) -> Self {
         let tree_top_levels = paper_tree_top_levels(leaf_level);
         let endurance_leaf_level = leaf_level;
@@ -125,7 +126,7 @@ impl<J: Judge> SearchPlan<J> {
     }
 
     /// Changes the search to simulated time, with one run of `records` records per profile. The
-    /// client keeps as many levels as in the machines of the evaluation.
+    /// client keeps as many levels as in the simulated machines of the lab's evaluation.
     pub fn by_time(self, judge: J, records: u64) -> Self {
         let most = PAPER_TREE_TOP_LEVELS.min(self.leaf_level / 2);
         Self {

@@ -26,7 +26,8 @@ pub trait Bench<J>: Sync {
         seed: u64,
     ) -> Result<Run, Self::Error>;
 
-    /// Called once the baselines, which are the first `profiles` profiles, have run.
+    /// Called when all profiles that serve for comparison have run. They are the first `profiles`
+    /// profiles of the search.
     fn has_compared(&self, profiles: usize) {
         let _ = profiles;
     }

@@ -182,7 +182,8 @@ pub(super) fn machine_is_off() -> io::Error {
     )
 }
 
-/// The planned faults of one run, and the progress of the run.
+/// The planned faults of one run, and the numbers of operations and steps that the run has made so
+/// far.
 pub(super) struct FaultPlan {
     faults: Vec<InjectedFault>,
     pub(super) coins: StdRng,
@@ -191,7 +192,7 @@ pub(super) struct FaultPlan {
     /// Number of faults so far that a client may notice.
     pub(super) fired: u64,
     pub(super) first_failure: Option<FailedOperation>,
-    /// The survival of changes on the store's machine, if the current operation crashes that
+    /// If the current operation crashes the store's machine: which unsynced changes survive on that
     /// machine.
     pub(super) store_dies: Option<Survival>,
 }

@@ -1,4 +1,5 @@
-//! A disk that fills up: exit code 10, and everything flushed is there once there is room again.
+//! Tests of a full disk. Commands end with exit code 10, and flushed data is intact once there is
+//! space again.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! The life of a volume, command by command.
+//! The commands that a volume's owner uses from its creation on, and their output.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

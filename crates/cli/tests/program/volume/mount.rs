@@ -1,4 +1,4 @@
-//! A volume as a mounted file system, mounted again and again.
+//! A volume that is mounted as a file system, once or repeatedly.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};

@@ -24,11 +24,12 @@ pub(super) const SMALL: &str = "--block 4K --slots 74 --evict-period 16";
 pub(super) struct ShareServers {
     /// The processes; `None` for a dead server.
     running: Vec<Option<Child>>,
-    /// The words that start a program on the server's machine.
+    /// For each server, the words of a command line that start a program on the server's machine.
+    /// Empty for this machine.
     there: Vec<Vec<String>>,
     addresses: Vec<String>,
     keys: Vec<String>,
-    /// Further parameters of the URL.
+    /// Parameters to append to the URL of a volume.
     more: &'static str,
     /// Maximum bytes of recordings of servers that are started. `None` if they do not record.
     record: Option<&'static str>,
@@ -47,7 +48,8 @@ impl ShareServers {
         Self::at(test_dir, addresses, vec![Vec::new(); servers], more, quota)
     }
 
-    /// Servers that listen at these addresses, each started with these words.
+    /// Starts servers at `addresses`. `there` gives the words of a command line that start a
+    /// program on the machine of each server.
     pub(super) fn at(
         test_dir: &TestDir,
         addresses: Vec<String>,
