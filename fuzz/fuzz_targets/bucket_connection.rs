@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each message gets an answer or ends its connection. Answers match a model of the volumes, and
-//! fenced connections are refused. No connection of the server ends with a panic.
+//! requests of fenced connections are refused. No connection of the server ends with a panic.
 #![no_main]
 
 #[path = "support/buckets.rs"]

@@ -88,8 +88,8 @@ fn sealer(tree: &TreeConfig) -> Sealer {
     Sealer::aes128(Key::from_bytes([7; 16]), tree.tree)
 }
 
-/// Serves `requests`. The low bit of a request selects the operation, the others the block. With
-/// `is_vouched_for`, a successful read must return the data last written.
+/// Serves `requests`. The low bit of a request selects the operation, the others the block. If
+/// `is_vouched_for`, because PMMAC is on, a successful read must return the data last written.
 fn serve<B: Scheme>(
     oram: &mut FreecursiveOram<B, StdRng>,
     model: &mut [Block],

@@ -44,7 +44,7 @@ pub const SEQUENTIAL_READ: Load = Load {
 const SEQUENTIAL_WRITE: Load =
     Load { name: "1 MiB sequential write, qd 4", pattern: "write", ..SEQUENTIAL_READ };
 
-/// The loads for every subject, in order.
+/// The loads under which every subject is measured, in order.
 pub const LOADS: [Load; 5] =
     [RANDOM_READ, RANDOM_WRITE, FLUSHED_WRITE, SEQUENTIAL_READ, SEQUENTIAL_WRITE];
 
@@ -66,7 +66,7 @@ const BURSTS: Load = Load {
 const SCAN: Load =
     Load { name: "64 KiB sequential read, qd 4", request_bytes: 64 << 10, ..SEQUENTIAL_READ };
 
-/// The loads for the techniques, in order.
+/// The loads under which the techniques of IR-ORAM are measured, in order.
 pub const TECHNIQUE_LOADS: [Load; 3] = [ZIPF, BURSTS, SCAN];
 
 /// A load that writes the whole disk once.

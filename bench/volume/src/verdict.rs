@@ -37,7 +37,8 @@ const TIMES_OF_FILE_MIN: f64 = 0.5;
 /// Minimum fraction of a link's capacity that a volume uses with 16 requests in flight.
 const PART_OF_LINK_MIN: f64 = 0.8;
 
-/// Returns the targets whose figures were measured.
+/// Compares the measured figures with the targets. Leaves out targets whose figures were not
+/// measured.
 pub fn judge(
     measured: &[Measured],
     created: &[Creation],

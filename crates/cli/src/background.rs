@@ -143,7 +143,8 @@ fn open_log(path: &Path) -> Result<File, CliError> {
     options.open(path).map_err(|error| files::cannot_write(path, &error))
 }
 
-/// Reports the end at the terminal or in the log.
+/// Prints `text`, which reports the end of a command: on standard error, which is the log, if the
+/// command runs in the background. Otherwise on standard output.
 pub(crate) fn report_end(args: &BackgroundArgs, text: &str) -> Result<(), CliError> {
     if args.in_background {
         output::print_remark(text);

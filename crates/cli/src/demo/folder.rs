@@ -78,7 +78,7 @@ impl Folder {
         Ok((3 * self.bytes).next_power_of_two().max(DISK_BYTES_MIN))
     }
 
-    /// This folder with additional files.
+    /// Returns this folder with the additional files `others`.
     pub(super) fn joined(&self, others: &BTreeMap<PathBuf, Checksum>) -> Self {
         let mut files = self.files.clone();
         files.extend(others.iter().map(|(path, checksum)| (path.clone(), *checksum)));

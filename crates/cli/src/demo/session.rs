@@ -83,7 +83,7 @@ pub(super) fn play(demo_dir: &DemoDir) -> Result<DemoSession, CliError> {
     Ok(DemoSession { phases, blocks, summary, writing, elapsed })
 }
 
-/// The phases that read block by block.
+/// The name of each phase that reads single blocks, and the blocks that it reads, in order.
 fn short_phases(blocks: u64, reads: u64) -> Result<[(&'static str, Vec<u64>); 2], CliError> {
     let mut coins = coins()?;
     let hot = [1, 5, 6].map(|eighths| blocks * eighths / 8);

@@ -84,7 +84,7 @@ fn host(head: &[u8]) -> Option<&str> {
     is_only.then(|| str::from_utf8(value[1..].trim_ascii()).ok()).flatten()
 }
 
-/// Answers one request.
+/// Reads one HTTP request from a connection, and answers it.
 fn answer(
     mut stream: TcpStream,
     address: SocketAddr,

@@ -70,7 +70,8 @@ pub(super) fn retrying_for(time: Option<Duration>) -> StoreOptions {
     }
 }
 
-/// Opens a volume to run it, and to show it on a page, if there is one.
+/// Opens a volume to run it. If there is a watch page, also records what storage sees for that
+/// page.
 pub(super) fn open_watched(
     args: &OpenArgs,
     run: &RunArgs,
