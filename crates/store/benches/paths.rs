@@ -1,5 +1,5 @@
-//! Measures reading and writing paths of a file. The lower bound is the same bytes by plain `pread`
-//! and `pwrite`.
+//! Measures how fast a file store reads and writes paths. For comparison, measures plain `pread`
+//! and `pwrite` of the same bytes.
 //!
 //! `docs/adr/0006-file-store-io.md` has the measurements. The file has 1.3 GiB, in
 //! `OBLIVIO_BENCH_FOLDER` or the folder for temporary files.
@@ -74,7 +74,8 @@ fn path_to(leaf: u64) -> [Piece; PIECES] {
     })
 }
 
-/// The offsets of the pieces of a path, in a file that has one level after the other.
+/// The offsets of the pieces of the path to leaf `leaf`, in a file that stores one level after the
+/// other.
 fn offsets(leaf: u64) -> [u64; PIECES] {
     std::array::from_fn(|i| {
         let level = u32::from(TOP_LEVEL) + i as u32;

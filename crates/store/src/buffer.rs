@@ -1,5 +1,5 @@
-//! Memory for direct I/O. It starts at a page boundary, and pieces in it start at sector
-//! boundaries.
+//! Memory for direct I/O. The memory starts at a page boundary, and each piece in it starts at a
+//! sector boundary.
 
 use std::io;
 use std::ops::{Deref, DerefMut};

@@ -39,8 +39,8 @@ pub fn secret_key(path: &Path) -> Result<SecretKey, OpenError> {
 }
 
 impl TlsConnector {
-    /// Creates a connector to the server with public key `server`. The client authenticates with
-    /// its key `me`.
+    /// Creates a connector to a server. The server must have the public key `server`, and the
+    /// client authenticates with its private key `me`.
     ///
     /// # Errors
     /// If the client's key is unusable.

@@ -1,9 +1,9 @@
 //! The header of the file: the shapes and positions of its trees. `docs/format.md` in the
 //! repository specifies the bytes.
 //!
-//! The header is neither secret nor trusted. Its checksum detects accidental damage. Against
-//! tampering, every number is bounded before use, and the scheme compares the shapes with those
-//! that it needs.
+//! The header is neither secret nor trusted. Its checksum detects accidental damage. Because the
+//! header may be forged, every number is checked against a bound before it is used, and the scheme
+//! compares the shapes with those that it needs.
 
 use oblivio_core::store::{LevelShape, TreeShape};
 use oblivio_core::{Layout, LayoutKind};
@@ -17,10 +17,10 @@ pub const HEADER_BYTES: usize = 64 << 10;
 /// The number of copies of the header: two before the trees, one after them.
 pub const HEADER_COPIES: usize = 3;
 
-/// The alignment of buckets, and the smallest unit of direct I/O.
+/// The alignment of buckets in bytes, and the size of the smallest unit of direct I/O.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// The alignment of trees and of the copies of the header.
+/// The alignment in bytes of the trees and of the copies of the header.
 pub const PAGE_BYTES: u64 = 4096;
 
 /// The maximum number of trees in one file.
@@ -44,7 +44,7 @@ pub struct Container {
     bytes: u64,
 }
 
-/// A tree and its position in the file.
+/// A tree and the offset of its data in the file.
 #[derive(Debug)]
 pub(crate) struct PlacedTree {
     pub(crate) base: u64,

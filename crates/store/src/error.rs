@@ -14,7 +14,7 @@ pub enum OpenErrorKind {
     Exists,
     /// There is no storage at the location.
     Missing,
-    /// The location holds something that is not a store.
+    /// The location holds other data than a store.
     NotAStore,
     /// This program does not know the store's format version.
     UnknownVersion,
@@ -24,12 +24,12 @@ pub enum OpenErrorKind {
     Truncated,
     /// Another process or client has the storage open.
     Locked,
-    /// There is not enough space for the storage.
+    /// The disk or the server has too little space for the storage.
     NoSpace,
     /// The store cannot hold trees of these shapes. Nothing was created.
     InvalidShapes,
-    /// The named stores are not all members of one stripe in their order, or a member was named
-    /// alone.
+    /// The named stores are not exactly the members of one stripe in their order, or a single
+    /// member of a stripe was named.
     WrongMembers,
     /// The storage does not support direct I/O.
     DirectRefused,
@@ -57,8 +57,8 @@ impl From<StoreErrorKind> for OpenErrorKind {
     }
 }
 
-/// Why storage cannot be created or opened. Programs can rely on the kind, but the message may
-/// change.
+/// Why storage cannot be created or opened. Programs can rely on the kind; the message is for
+/// humans and may change.
 #[derive(Debug)]
 pub struct OpenError {
     kind: OpenErrorKind,
@@ -81,7 +81,8 @@ impl OpenError {
         Self { kind, message: message.into(), source: Some(source.into()) }
     }
 
-    /// Creates the error of a failed system operation. `act` completes "cannot …".
+    /// Creates the error of a failed system operation. `act` names the operation, as the end of the
+    /// sentence "cannot …".
     pub fn io(act: &str, cause: io::Error) -> Self {
         use io::ErrorKind::{
             AlreadyExists, FileTooLarge, IsADirectory, NotFound, QuotaExceeded, ReadOnlyFilesystem,
@@ -101,7 +102,7 @@ impl OpenError {
         Self::caused_by(kind, format!("cannot {act} ({cause}){advice}"), cause)
     }
 
-    /// Prefixes the message with the name of the store.
+    /// Puts the name of the store in front of the message.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         Self { message: format!("{name}: {}", self.message), ..self }
@@ -119,7 +120,7 @@ impl OpenError {
         Self { message: self.message + advice, ..self }
     }
 
-    /// Whether a file could be read, but has wrong contents.
+    /// Whether the error says that a file was read and has wrong contents.
     pub(crate) fn is_about_contents(&self) -> bool {
         self.source.is_none()
             && matches!(

@@ -1,4 +1,4 @@
-//! The error that makes a composite store refuse all later calls.
+//! The error after which a store over other stores refuses all later calls.
 
 use oblivio_core::{StoreError, StoreErrorKind};
 

@@ -1,4 +1,4 @@
-//! Reads extents. Extents in the page cache are read first, and the rest together from the disk.
+//! Reads extents: first those in the page cache, and then the others together from the disk.
 
 use std::io;
 
@@ -6,30 +6,31 @@ use crate::container::SECTOR_BYTES;
 use crate::file_layout::Extent;
 use crate::medium::Medium;
 
-/// An extent of the file, and its position in a buffer.
+/// An extent of the file, and the position in a buffer at which to put its bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Fetch {
     pub(crate) extent: Extent,
     pub(crate) at: usize,
 }
 
-/// Reads trips. The hit rate of each trip decides whether the next trip tries the page cache. The
-/// hit rate depends only on earlier reads, which are public.
+/// Reads trips. If most requests of a trip missed the page cache, the next trip tries the cache for
+/// only one request. Which requests miss depends only on earlier reads, which are public.
 #[derive(Default)]
 pub(crate) struct Fetching {
-    /// Whether most of the latest trip was not in the page cache.
+    /// Whether most requests of the latest trip missed the page cache.
     is_cold: bool,
-    /// The requests of the current trip, with adjacent requests joined. Kept to reuse its memory.
+    /// The requests of the current trip, with adjacent requests joined. The list is a field so that
+    /// its memory is reused.
     requests: Vec<Fetch>,
-    /// The requests that missed the page cache. Kept to reuse its memory.
+    /// The requests that missed the page cache. The list is a field so that its memory is reused.
     missed: Vec<Fetch>,
 }
 
-/// Maximum number of bytes of a request that adjacent extents are joined into.
+/// Maximum number of bytes of one request, when adjacent extents are joined into it.
 const REQUEST_BYTES_MAX: usize = 1 << 20;
 
-/// Joins fetches that are adjacent in the file and in the buffer alike, including the padding up to
-/// the next sector.
+/// Joins fetches that are adjacent in the file, and equally adjacent in the buffer. Between two of
+/// them there may be padding up to the next sector.
 fn join_neighbours(fetches: &[Fetch], requests: &mut Vec<Fetch>) {
     requests.clear();
     for fetch in fetches {
@@ -40,7 +41,7 @@ fn join_neighbours(fetches: &[Fetch], requests: &mut Vec<Fetch>) {
     }
 }
 
-/// Joins two fetches, if the second directly follows the first.
+/// Joins two fetches if the second directly follows the first; `None` otherwise.
 fn joined(first: &Fetch, second: &Fetch) -> Option<Fetch> {
     let padding = second.extent.start.checked_sub(first.extent.end())?;
     let bytes = usize::try_from(second.extent.end() - first.extent.start).ok()?;
@@ -51,7 +52,8 @@ fn joined(first: &Fetch, second: &Fetch) -> Option<Fetch> {
 }
 
 impl Fetching {
-    /// Whether the page cache is cold, so that announcing reads is worthwhile.
+    /// Whether most requests of the latest trip missed the page cache, so that announcing reads is
+    /// worthwhile.
     pub(crate) fn is_cold(&self) -> bool {
         self.is_cold
     }

@@ -1,4 +1,4 @@
-//! Positions of pieces in the file.
+//! Finds the positions of pieces in the file.
 
 use oblivio_core::store::{Part, Piece, TreeId, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
@@ -22,7 +22,7 @@ impl Extent {
         self.start <= other.start && other.end() <= self.end()
     }
 
-    /// Extends the extent to multiples of `granule_bytes`.
+    /// Extends the extent at both ends to multiples of `granule_bytes`.
     pub(crate) fn rounded_out(self, granule_bytes: u64) -> Self {
         let start = self.start - self.start % granule_bytes;
         let end = self.end().next_multiple_of(granule_bytes);
@@ -41,7 +41,7 @@ pub(crate) struct FileSlot {
     pub(crate) part: Part,
 }
 
-/// The trees of a file.
+/// The trees of a file, with their positions.
 pub(crate) struct FileLayout {
     shapes: Vec<TreeShape>,
     trees: Vec<PlacedTree>,

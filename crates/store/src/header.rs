@@ -8,7 +8,7 @@ use crate::container::{self, Container, HEADER_BYTES};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::medium::Medium;
 
-/// The result of examining the copies of a file's header.
+/// The result of an examination of the copies of a file's header.
 pub(crate) struct HeaderState {
     pub(crate) shapes: Vec<TreeShape>,
     /// The number of bytes cut off the end of the file.
@@ -93,8 +93,8 @@ fn find_shapes(medium: &Medium) -> Result<Vec<TreeShape>, OpenError> {
     Err(if cut { truncated(there, smallest) } else { worst })
 }
 
-/// Ranks errors by how much they reveal about the file. A copy with the magic reveals more than a
-/// copy without it. An unknown version may itself be damage.
+/// Ranks errors by how much they say about the file. The error for a copy with the magic says more
+/// than the error for a copy without it. An unknown version may itself be the result of damage.
 fn error_rank(kind: OpenErrorKind) -> u8 {
     match kind {
         OpenErrorKind::NotAStore => 0,

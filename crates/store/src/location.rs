@@ -9,7 +9,8 @@
 //! | `stripe:a.obl,file:///srv/b.obl` | a store striped over these members, in that order |
 //! | any other `scheme://…` | refused; never a file of that name |
 //!
-//! `shares://…`, a volume on share servers, is a location of `oblivio` and of `oblivio_shares`.
+//! The crates `oblivio` and `oblivio_shares` also accept `shares://…`, a volume on share servers;
+//! this crate does not.
 //!
 //! A colon alone does not make a URL. Write a path that looks like a URL with a leading `./` or
 //! `file:`.
@@ -40,7 +41,7 @@ pub enum Location {
     File(PathBuf),
     /// A volume on a bucket server.
     Remote(Box<RemoteLocation>),
-    /// A stripe over several stores.
+    /// A stripe over several stores: its members, in order.
     Stripe(Members),
 }
 
@@ -78,7 +79,7 @@ impl Members {
         &self.0
     }
 
-    /// The name of each member, as written in the list.
+    /// The name of each member, as the list after `stripe:` contains it.
     pub(crate) fn names(&self) -> Vec<String> {
         self.0.iter().map(|member| InList(member).to_string()).collect()
     }
@@ -127,7 +128,7 @@ pub enum StoreKind {
 }
 
 impl StoreKind {
-    /// All kinds of storage at a single location: a file, or a volume on a server.
+    /// The kinds of storage that are a single file or server, and not a set of them.
     pub const ALL: [Self; 2] = [Self::File, Self::Remote];
 
     /// The URL scheme of this kind; for a stripe, the prefix before the colon.
@@ -161,7 +162,7 @@ impl Location {
         }
     }
 
-    /// The paths of all local files in the location: stores and client keys.
+    /// The paths of all local files that the location names: stores, and files with a client's key.
     pub fn local_files(&self) -> Vec<&Path> {
         match self {
             Self::File(path) => vec![path],
@@ -206,7 +207,8 @@ impl fmt::Display for Location {
 /// Formats a path as text for programs: the path itself, or its absolute `file://` URL if it is not
 /// UTF-8.
 pub fn path_text(path: &Path) -> String {
-    /// The characters to escape: all except those that RFC 3986 leaves unescaped in a path.
+    /// The characters to escape in a URL's path: all except those that RFC 3986 allows there
+    /// unescaped.
     const IN_URL: &AsciiSet =
         &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
     path.to_str().map_or_else(
@@ -221,7 +223,7 @@ pub fn path_text(path: &Path) -> String {
 /// The characters to escape in a path that is not UTF-8.
 const NO_TEXT: &AsciiSet = &CONTROLS.add(b'%').add(b',').add(b':');
 
-/// Formats a location for the list after `stripe:`.
+/// A location, formatted as a member of the list after `stripe:`.
 struct InList<'a>(&'a Location);
 
 impl fmt::Display for InList<'_> {
@@ -262,7 +264,7 @@ const PATH_PREFIX: &[u8] = b"file:";
 /// The prefix of a list of members.
 const STRIPE_PREFIX: &[u8] = b"stripe:";
 
-/// Parses a URL or a path. `unescape` decodes the path.
+/// Parses a URL or a path. `unescape` decodes a path that is not part of a URL.
 fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location, InvalidLocation> {
     match split_url(written) {
         Some((scheme, _)) if is_of_shares(scheme) => Err(InvalidLocation(format!(

@@ -1,9 +1,8 @@
 //! A thread that reads announced trips while the store continues.
 //!
 //! Copying a path out of the page cache takes as long as all other work on the path, so another
-//! processor copies. The store never waits for a trip that the thread has not begun; it reads that
-//! trip itself. Under high load both the store and the thread read, and under low load nothing
-//! becomes slower.
+//! processor does it. The store never waits for a trip that the thread has not begun; it reads that
+//! trip itself. So both read under high load, and the thread never makes the store slower.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,11 +16,12 @@ use crate::file_layout::Extent;
 use crate::medium::Medium;
 use crate::pending::Pending;
 
-/// The maximum number of announced trips that wait to be read. Further trips are ignored.
+/// The maximum number of announced trips that wait for the thread. Further announcements are
+/// ignored.
 const WAITING_MAX: usize = 128;
 
-/// The maximum number of trips, and of bytes, that are read ahead at a time. The bytes should stay
-/// in a processor's cache until they are used.
+/// The maximum number of trips that are read ahead at a time, and of their bytes. The bytes should
+/// stay in a processor's cache until the store uses them.
 const BUFFERS_MAX: usize = 16;
 pub(crate) const READ_AHEAD_BYTES_MAX: usize = 4 << 20;
 
@@ -39,7 +39,7 @@ struct ReadAheadQueue {
     has_work: Condvar,
     /// Signals that a trip was read.
     is_read: Condvar,
-    /// Whether the latest trip that the thread read was not in the page cache.
+    /// Whether most of the thread's latest trip was not in the page cache.
     is_cold: AtomicBool,
 }
 
@@ -47,21 +47,21 @@ struct ReadAheadQueue {
 struct Trips {
     /// Trips to read, in the order of their announcement.
     waiting: VecDeque<Arc<[Fetch]>>,
-    /// The trip that the thread is reading, unless it was discarded.
+    /// The trip that the thread is reading; `None` if the store has discarded it since.
     under_way: Option<Arc<[Fetch]>>,
     read: VecDeque<Trip>,
-    /// Unused buffers, and the number of all buffers.
+    /// The unused buffers, followed by the number of all buffers, used or not.
     spare: Vec<Buffer>,
     buffers: usize,
-    /// Whether the thread waits and has not been woken yet.
+    /// Whether the thread waits for work and has not been woken yet.
     is_idle: bool,
-    /// Whether the file is being changed.
+    /// Whether the store is changing the file, so that the thread must not begin a trip.
     is_paused: bool,
     is_over: bool,
 }
 
 impl Trips {
-    /// The next trip for the thread, if one waits and a buffer is free.
+    /// Takes the next trip for the thread, if one waits and a buffer is free.
     fn begin(&mut self) -> Option<Trip> {
         let next = self.waiting.front().filter(|_| !self.is_paused)?;
         let may_grow = self.may_have_another_buffer(bytes(next));
@@ -80,8 +80,8 @@ impl Trips {
         self.buffers < (READ_AHEAD_BYTES_MAX / bytes.max(1)).min(BUFFERS_MAX)
     }
 
-    /// Records that the thread has read a trip or failed. A discarded or failed trip is read again
-    /// on demand.
+    /// Records that the thread has read a trip, or has failed to. If the trip was discarded or has
+    /// failed, the store reads it again when it needs the trip.
     fn end(&mut self, trip: Trip, outcome: io::Result<()>) {
         if self.under_way.take().is_some() && outcome.is_ok() {
             self.read.push_back(trip);
@@ -90,7 +90,8 @@ impl Trips {
         }
     }
 
-    /// Discards all trips read so far, which may be stale, and stops reading ahead.
+    /// Discards all trips read so far, because they may be stale after a change, and stops reading
+    /// ahead.
     fn pause(&mut self) {
         self.is_paused = true;
         self.under_way = None;
@@ -114,7 +115,8 @@ fn has(fetches: &[Fetch], extent: Extent) -> bool {
 }
 
 impl Trip {
-    /// The offset of `extent` in the buffer, if it was read.
+    /// The offset of the bytes of `extent` in the trip's buffer; `None` if the trip does not
+    /// contain `extent`.
     pub(crate) fn position(&self, extent: Extent) -> Option<usize> {
         self.fetches.iter().find(|fetch| fetch.extent == extent).map(|fetch| fetch.at)
     }
@@ -124,7 +126,8 @@ impl Trip {
         fetching.fetch_all(medium, &self.fetches, &mut self.buffer)
     }
 
-    /// Overwrites stale bytes with pending bytes, which are in `buffer`.
+    /// Overwrites bytes of the trip that are older than pending ones. The pending bytes are in
+    /// `buffer`.
     pub(crate) fn bring_up_to_date(&mut self, pending: &Pending, buffer: &[u8]) {
         for Fetch { extent, at } in &*self.fetches {
             for (newer, offset) in pending.newer(*extent) {
@@ -168,7 +171,8 @@ impl ReadAheadQueue {
     }
 }
 
-/// On drop, wakes a store that waits for the thread. So the store continues if the thread panics.
+/// Wakes a store that waits for the thread when the thread ends. So the store continues even if the
+/// thread panics.
 struct OnPanic<'a>(&'a ReadAheadQueue);
 
 impl Drop for OnPanic<'_> {
@@ -188,7 +192,7 @@ impl LookAhead {
         Ok(Self { queue, thread: Some(thread) })
     }
 
-    /// Whether the thread's reads miss the page cache.
+    /// Whether most of the thread's latest trip was not in the page cache.
     pub(crate) fn is_cold(&self) -> bool {
         self.queue.is_cold.load(Ordering::Relaxed)
     }
@@ -219,8 +223,8 @@ impl LookAhead {
         self.queue.wake(trips);
     }
 
-    /// Takes the trip that was announced with `extent`, if it was read or is being read and the
-    /// file has not changed since. Returns the buffer of the `used` trip.
+    /// Takes the trip that was announced with `extent`, if the thread has read it or is reading it
+    /// and the file has not changed since. Takes back the buffer of the trip `used`.
     pub(crate) fn take(&mut self, extent: Option<Extent>, used: Option<Trip>) -> Option<Trip> {
         let mut trips = self.queue.trips();
         if let Some(used) = used {

@@ -75,7 +75,8 @@ impl Medium {
         Ok(Self { file, direct: false })
     }
 
-    /// Bypasses the page cache from now on. `sector` is memory for a test read of one sector.
+    /// Switches to direct I/O, which bypasses the page cache. To test that the file supports this,
+    /// reads one sector into `sector`.
     pub(crate) fn go_direct(&mut self, sector: &mut [u8]) -> Result<(), OpenError> {
         set_direct(&self.file)
             .and_then(|()| {
@@ -92,7 +93,7 @@ impl Medium {
         Ok(())
     }
 
-    /// The alignment of extents in bytes.
+    /// The alignment of requests in bytes: 1, or a sector for direct I/O.
     pub(crate) fn granule_bytes(&self) -> u64 {
         if self.direct { SECTOR_BYTES } else { 1 }
     }
@@ -113,8 +114,8 @@ impl Medium {
         Ok(read)
     }
 
-    /// Asks the system to fetch all extents into the page cache at once. This is a hint: without
-    /// it, reads are only slower.
+    /// Asks the system to read all extents into the page cache at once. This is a hint: without it,
+    /// later reads are only slower.
     pub(crate) fn announce(&self, extents: impl Iterator<Item = Extent>) {
         if !self.direct {
             extents.filter(|extent| extent.bytes > 0).for_each(|extent| {
@@ -138,7 +139,8 @@ impl Medium {
         self.file.write_all_at(bytes, offset)
     }
 
-    /// Writes extents, which must be in file order. Adjacent extents are written in one request.
+    /// Writes extents, which must be in the order of their positions in the file. Adjacent extents
+    /// are written in one request.
     pub(crate) fn write_runs<'a>(
         &self,
         extents: impl Iterator<Item = (Extent, &'a [u8])>,
@@ -158,13 +160,13 @@ impl Medium {
         write_all(&self.file, &mut slices, run.start)
     }
 
-    /// Makes written bytes durable.
+    /// Makes all bytes written so far durable.
     pub(crate) fn sync_data(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// Starts a thread that syncs the file in the background. From then on, all syncs must go
-    /// through this thread.
+    /// Starts a thread that syncs the file in the background. After that, the caller must leave all
+    /// syncs to this thread.
     pub(crate) fn start_syncer(&self) -> io::Result<Syncer> {
         Syncer::start(self.file.try_clone()?)
     }
@@ -183,7 +185,7 @@ pub(crate) fn allocated_bytes(file: &Metadata) -> u64 {
     file.blocks() * BLOCK_BYTES
 }
 
-/// Removes an incomplete file.
+/// Removes a file whose creation failed.
 pub(crate) fn remove(path: &Path) {
     // The caller reports the first error instead.
     let _ = fs::remove_file(path);

@@ -78,8 +78,8 @@ use crate::store::{FileOptions, FileStore};
 use crate::striped::StripedStore;
 use crate::striping::{self, Mark, StripeName};
 
-/// The maximum space in bytes that a file with only headers takes, including the overhead of file
-/// systems.
+/// The maximum space in bytes that a file with only headers takes on its file system, with an
+/// allowance for the overhead of the file system.
 const HALF_MADE_BYTES_MAX: u64 = 1 << 20;
 
 /// A boxed store of any kind.
@@ -96,9 +96,9 @@ pub struct StoreOptions {
     /// Whether to read a file without a lock while another process may write to it. Data may then
     /// be half written. For readers of files only; servers have their own rules.
     pub beside_writer: bool,
-    /// Whether to open incomplete storage for reading: the missing part cannot be read, the rest
-    /// can. Share servers can then also be opened for writing: servers may be missing as long as t
-    /// + 1 remain.
+    /// Whether to open incomplete storage for reading. Reads of the missing part fail, and all
+    /// other reads succeed. Share servers can then also be opened for writing: servers may be
+    /// missing as long as t + 1 remain.
     pub allow_incomplete: bool,
     /// Time limit for reconnecting to a server after the link was lost. Does not apply to files.
     pub retry_for: Duration,
@@ -175,16 +175,17 @@ pub struct Condition {
     pub allocated_bytes: u64,
     /// Whether a part of the storage is missing.
     pub is_cut_off: bool,
-    /// Damage that remains, as one sentence per problem.
+    /// The damage that was found and not repaired, with one sentence per problem.
     pub damage: Vec<String>,
-    /// Damage that was repaired, as one sentence per problem.
+    /// The damage that was repaired on opening, with one sentence per problem.
     pub mended: Vec<String>,
 }
 
 /// The parts of storage that still exist and are about to be removed.
 #[derive(Default)]
 pub struct Remnants {
-    /// The readable parts, opened for reading. Share servers have one store per server with a part.
+    /// The parts that can be read, opened for reading. For share servers, one store for each server
+    /// with a part.
     pub stores: Vec<BoxedStore>,
     /// Bytes that the storage takes; `None` if unknown.
     pub bytes: Option<u64>,
@@ -241,7 +242,7 @@ impl StoreKind {
 }
 
 impl Location {
-    /// Creates storage for trees of these shapes, `TreeId(0)` first.
+    /// Creates storage at this location for trees of these shapes, `TreeId(0)` first.
     ///
     /// # Errors
     /// If something exists at the location, the storage cannot hold the shapes, or the system
@@ -289,8 +290,8 @@ impl Location {
         }
     }
 
-    /// Opens existing storage as [`Self::open`] does, but accepts a member of a stripe. For a
-    /// server, whose clients know the role of the member.
+    /// Opens existing storage as [`Self::open`] does, but also opens a single member of a stripe.
+    /// Servers use this, because only their clients know the whole stripe.
     ///
     /// # Errors
     /// The errors of [`Self::open`], except those about members of a stripe.
@@ -328,9 +329,8 @@ impl Location {
         Ok(Some(OpenedStore { store: Box::new(store), condition }))
     }
 
-    /// Opens storage for inspection while another client may have it open, before
-    /// [opening](Self::open) the storage fences that client. Returns `None` if opening would fence
-    /// no client.
+    /// Opens storage for inspection, even if another client has it open. [Opening](Self::open) the
+    /// storage later fences that client. Returns `None` if opening would fence no client.
     ///
     /// # Errors
     /// See [`Self::open`].
@@ -450,8 +450,8 @@ impl Location {
     }
 
     /// Whether the existing files may be leftovers of an interrupted [`Self::create`] for these
-    /// shapes. Such files are empty, or have full length and contain only headers. Then
-    /// [`Self::remove`] loses no data.
+    /// shapes. Each such file is missing, is empty, or has full length and contains only headers.
+    /// Then [`Self::remove`] loses no data.
     ///
     /// # Errors
     /// If the storage cannot hold the shapes.
@@ -467,7 +467,8 @@ impl Location {
         Ok(!files.is_empty() && files.iter().all(is_left))
     }
 
-    /// A file of this location that is also a file of `other`, under any name.
+    /// A file of this location that is also a file of `other`, even if the two locations name the
+    /// file differently; `None` if there is no such file.
     pub fn shared_file(&self, other: &Self) -> Option<&Path> {
         let theirs: Vec<_> = other.files().into_iter().filter_map(identity).collect();
         let is_theirs = |path: &&Path| identity(path).is_some_and(|ours| theirs.contains(&ours));
@@ -534,7 +535,8 @@ fn open_stripe(
     Ok(OpenedStore { store: Box::new(store), condition })
 }
 
-/// Reports all existing members at once, because an interrupted creation leaves several.
+/// Fails if a member exists already, and names all such members, because an interrupted creation
+/// leaves several.
 fn check_all_vacant(members: &Members) -> Result<(), OpenError> {
     let found = members.list().iter().zip(members.names());
     let found = found.filter_map(|(member, name)| Some((name, member.check_vacant().err()?)));
@@ -570,7 +572,7 @@ fn check_apart(members: &Members) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// The identity of an existing or future file.
+/// Identifies a file, whether it exists or would be created.
 #[derive(PartialEq)]
 enum Identity {
     File { device: u64, inode: u64 },
