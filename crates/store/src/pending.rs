@@ -14,7 +14,7 @@ use crate::file_layout::Extent;
 
 #[derive(Default)]
 pub(crate) struct Pending {
-    /// The entries, by their start in the file.
+    /// The entries of written bytes, by their start in the file.
     entries: BTreeMap<u64, Entry>,
     used_bytes: usize,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Pending {
 #[derive(Clone, Copy)]
 struct Entry {
     bytes: usize,
-    /// The position of the entry's bytes in the buffer.
+    /// The position of the entry's bytes in the store's buffer.
     at: usize,
 }
 
@@ -33,12 +33,13 @@ impl Entry {
 }
 
 impl Pending {
-    /// Bytes of the buffer that are used, including replaced entries.
+    /// Bytes at the front of the buffer that are in use, including those of replaced entries.
     pub(crate) fn used_bytes(&self) -> usize {
         self.used_bytes
     }
 
-    /// The position of the bytes of `extent`, if one entry contains all of them.
+    /// The position in the buffer of the bytes of `extent`; `None` unless one entry contains all of
+    /// them.
     pub(crate) fn position(&self, extent: Extent) -> Option<usize> {
         let (&start, entry) = self.entries.range(..=extent.start).next_back()?;
         entry.in_file(start).contains(extent).then(|| entry.at + (extent.start - start) as usize)
@@ -51,8 +52,8 @@ impl Pending {
         at
     }
 
-    /// Records that the bytes of `extent` are at position `at` of the buffer. Replaces entries
-    /// inside `extent`: the caller has their contents or does not need them.
+    /// Records that the bytes of `extent` are at position `at` of the buffer. Replaces the entries
+    /// inside `extent`: the caller has copied their contents, or does not need them.
     pub(crate) fn insert(&mut self, extent: Extent, at: usize) {
         while let Some((&start, entry)) = self.entries.range(extent.start..extent.end()).next() {
             debug_assert!(extent.contains(entry.in_file(start)));
@@ -74,15 +75,16 @@ impl Pending {
         })
     }
 
-    /// Overwrites bytes that were read from the file for `extent` with newer ones. The bytes are at
-    /// `at` in `buffer`.
+    /// Overwrites bytes that were read from the file with newer pending bytes. The bytes of
+    /// `extent` are at position `at` of `buffer`.
     pub(crate) fn lay_over(&self, extent: Extent, buffer: &mut [u8], at: usize) {
         for (newer, offset) in self.newer(extent) {
             buffer.copy_within(newer, at + offset);
         }
     }
 
-    /// The entries in file order, each with the position of its bytes.
+    /// The entries in the order of their positions in the file, each with the position of its bytes
+    /// in the buffer.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = (Extent, usize)> {
         self.entries.iter().map(|(&start, entry)| (entry.in_file(start), entry.at))
     }

@@ -26,7 +26,8 @@ pub const PORT: u16 = 2411;
 /// The URL scheme of volumes on bucket servers.
 pub(crate) const SCHEME: &str = "oblivio+tls";
 
-/// The location of a volume on a bucket server, with the keys of both sides.
+/// The location of a volume on a bucket server, with the server's public key and the path of the
+/// client's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteLocation {
     /// The host name or IP address of the server. An IPv6 address has no brackets here.
@@ -132,14 +133,14 @@ pub fn parameters<'q, const COUNT: usize>(
     Ok(values)
 }
 
-/// Parses a public key from a URL.
+/// Parses a public key as a URL contains it.
 pub fn public_key(value: &str) -> Result<PublicKey, String> {
     let value: Vec<u8> = percent_decode(value.as_bytes()).collect();
     let value = String::from_utf8(value).unwrap_or_default();
     value.parse().map_err(|error: KeyError| error.to_string())
 }
 
-/// Decodes a path from a URL.
+/// Decodes a path as a URL contains it.
 pub fn path(value: &str) -> PathBuf {
     OsString::from_vec(percent_decode(value.as_bytes()).collect()).into()
 }

@@ -30,14 +30,15 @@ pub struct FileOptions {
     pub direct: bool,
     /// Whether to refuse writes, and share the file with other readers.
     pub read_only: bool,
-    /// Whether to read without a lock while another process may write. Data may then be half
-    /// written. For readers only.
+    /// Whether to read without a lock while another process may write. Reads may then return data
+    /// that is only half written. For read-only stores.
     pub beside_writer: bool,
-    /// Whether to open a file for reading even if its end was cut off. The missing part cannot be
-    /// read, the rest can.
+    /// Whether to open a file for reading even if its end was cut off. Reads of the missing part
+    /// fail, and all other reads succeed.
     pub allow_incomplete: bool,
-    /// Maximum number of written bytes that are kept back, plus at most one trip, so that adjacent
-    /// buckets are written together. 0 writes each trip at once.
+    /// Maximum number of written bytes that the store collects, so that adjacent buckets are
+    /// written to the file together. At most one trip more may be collected. 0 writes each trip at
+    /// once.
     pub write_behind_bytes_max: usize,
     /// Whether a separate thread reads announced trips ahead.
     pub looks_ahead: bool,
@@ -109,18 +110,20 @@ pub struct FileStore {
     missing_bytes: u64,
     damaged_header_copies: usize,
     options: FileOptions,
-    /// Pending bytes, followed by the frames of the latest read.
+    /// The pending bytes, and after them the frames of the latest read.
     buffer: Buffer,
     pending: Pending,
-    /// The thread that syncs the file. Started with the first write-out before a flush.
+    /// The thread that syncs the file. It is started when pending bytes are first written before a
+    /// flush.
     syncer: Option<Syncer>,
     failure: Option<Failure>,
     fetching: Fetching,
-    /// The thread that reads ahead. Started with the first announcement.
+    /// The thread that reads ahead. It is started with the first announcement.
     look_ahead: Option<LookAhead>,
-    /// The trip that was read ahead for the latest read.
+    /// The trip, read ahead by the thread, that contains the latest read.
     read_ahead: Option<Trip>,
-    /// The positions of the pieces of the current trip. These lists are kept to reuse their memory.
+    /// The positions of the pieces of the current trip. The list is a field so that its memory is
+    /// reused.
     trip: Vec<FileSlot>,
     fetches: Vec<Fetch>,
     spans: Vec<Span>,
@@ -261,8 +264,9 @@ impl FileStore {
         self.medium.allocated_bytes()
     }
 
-    /// The number of header copies that were damaged when the file was opened. In a file opened for
-    /// writing they are repaired, but the cause may have damaged other data.
+    /// The number of header copies that were damaged when the file was opened. If the file was
+    /// opened for writing, the copies were repaired, but the cause of the damage may have damaged
+    /// other data, too.
     pub fn damaged_header_copies(&self) -> usize {
         self.damaged_header_copies
     }
@@ -276,8 +280,7 @@ impl FileStore {
         Ok(())
     }
 
-    /// Takes the trip that was read ahead for the current trip, if there is one, and updates it
-    /// with pending bytes.
+    /// If the current trip was read ahead, takes it, and updates it with pending bytes.
     fn take_read_ahead(&mut self) {
         let Some(look_ahead) = &mut self.look_ahead else { return };
         let in_file = self.trip.iter().rev().filter(|place| place.piece.bytes > 0);
@@ -473,7 +476,8 @@ impl BucketStore for FileStore {
     }
 }
 
-/// The extent that is written for a piece. Two such extents are either nested or disjoint.
+/// The extent of the file that is written for a piece. The extents of two pieces are either nested
+/// or disjoint.
 fn write_unit(place: &FileSlot, granule_bytes: u64) -> Extent {
     match place.part {
         Part::Whole => place.bucket,

@@ -31,10 +31,10 @@ pub struct StripedStore {
     capabilities: Capabilities,
     is_read_only: bool,
     failure: StoreFailure,
-    /// The bytes of the latest read, member by member, and the spans of its pieces.
+    /// The bytes of the latest read, member by member, and the spans of the pieces in these bytes.
     buffer: Vec<u8>,
     spans: Vec<Span>,
-    /// The lengths of the pieces of the trip.
+    /// The lengths of the pieces of the current trip, in bytes.
     lengths: Vec<usize>,
     /// The sealed bytes of a write, shared with the threads while they write.
     sealed: Arc<SealedTrip>,
@@ -88,7 +88,7 @@ impl StripedStore {
         member_of(usize::from(piece.tree.0), level, self.members.len())
     }
 
-    /// Divides a trip among the members.
+    /// Divides a trip into a share for each member.
     fn share_out(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.members.iter_mut().for_each(|member| member.worker.share.clear());
         self.lengths.clear();
@@ -106,14 +106,15 @@ impl StripedStore {
         Ok(())
     }
 
-    /// Starts the members that have a share of the trip.
+    /// Starts an operation on each member that has a share of the trip.
     fn begin(&mut self, act: impl Fn() -> Act) {
         let workers = self.members.iter_mut().map(|member| &mut member.worker);
         let sharers = workers.filter(|worker| !worker.share.pieces.is_empty());
         sharers.for_each(|worker| worker.begin(act()));
     }
 
-    /// Waits for all started members, and returns the first error.
+    /// Waits for all members that were started. Returns the first error, in the order of the
+    /// members.
     fn finish(&mut self) -> Result<(), StoreError> {
         let outcomes = self.members.iter_mut().map(|Member { name, worker }| {
             worker.finish().map_err(|cause| {
@@ -133,7 +134,7 @@ impl BucketStore for StripedStore {
         self.capabilities
     }
 
-    /// Starts all members without waiting for them.
+    /// Passes the announcement to the members that have the pieces, and does not wait for them.
     fn prefetch(&mut self, pieces: &[Piece]) {
         let mut shares = vec![Vec::new(); self.members.len()];
         let can_be_read =

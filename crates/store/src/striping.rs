@@ -1,9 +1,9 @@
 //! Distributes the levels of trees over the members of a stripe, and checks whether stores form a
 //! stripe.
 //!
-//! **Level `j` of tree `t` is on member `(t + j) mod k`**, as a whole. So the buckets of a path are
-//! on all members in turn. A range of paths is one contiguous run on each level, so `k` members
-//! seek at once. The distribution depends only on public shapes.
+//! **Level `j` of tree `t` is on member `(t + j) mod k`**, as a whole. So consecutive buckets of a
+//! path are on consecutive members. A range of paths is one contiguous run on each level, so `k`
+//! members seek at once. The distribution depends only on public shapes.
 //!
 //! A member is an ordinary store. It has all trees, but no buckets on the levels of other members.
 //! Its last tree, the *mark*, has no buckets. The mark has one level per member, a slot on the
@@ -50,7 +50,7 @@ impl StripeName {
         Self([(number & mask) as u32, (number >> NAME_BITS & mask) as u32])
     }
 
-    /// Reads the name from a mark; `None` if the mark has no valid name.
+    /// Reads the name of the stripe from a mark; `None` if the mark does not contain a valid name.
     fn from_mark(mark: &TreeShape) -> Option<Self> {
         let half = |level: usize| {
             let half = u32::try_from(mark.levels().get(level)?.header_bytes).ok()?;
@@ -60,7 +60,7 @@ impl StripeName {
     }
 }
 
-/// The role of a store in a stripe, as its mark describes it.
+/// The role of a store in a stripe, as the store's mark describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The name of the stripe.
@@ -115,8 +115,8 @@ pub fn mark_of(shapes: &[TreeShape]) -> Option<Mark> {
     is_mark.then_some(found)
 }
 
-/// Combines the shapes of all members, the first member first, into the shapes of the striped
-/// store. `names` are for messages. The shapes are untrusted.
+/// Combines the shapes of all members, which are given in order, into the shapes of the striped
+/// store. `names` has the members' names for messages. The shapes are untrusted.
 ///
 /// # Errors
 /// [`OpenErrorKind::WrongMembers`] if the stores are not all members of one stripe, in order. The
@@ -190,8 +190,8 @@ fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<StripeNam
     Ok(first.name)
 }
 
-/// Adds the levels of another member. Returns `None` if the member has other trees, or a level that
-/// is already present.
+/// Adds the levels of another member. Returns `None` if the member does not have the same trees, or
+/// has a level that another member has.
 fn add_levels(together: &mut [TreeShape], member: &[TreeShape]) -> Option<()> {
     if together.len() != member.len() {
         return None;

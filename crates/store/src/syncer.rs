@@ -1,4 +1,4 @@
-//! A thread that starts write-back while the store continues.
+//! A thread that starts write-back while the store continues to work.
 //!
 //! Written bytes stay in the page cache until a sync. If only the flush synced, the disk would be
 //! idle before the flush, and the store during it.
@@ -17,7 +17,7 @@ pub(crate) struct Syncer {
 }
 
 enum Request {
-    /// Starts write-back without an answer.
+    /// Starts write-back. The thread does not answer.
     Begin,
     /// Answers once all writes so far are durable, or if an earlier sync failed.
     Finish(Sender<io::Result<()>>),

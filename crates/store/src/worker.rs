@@ -11,13 +11,14 @@ use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::opener::BoxedStore;
 
-/// A member's share of a trip. The share moves to the thread and back, which reuses its memory.
+/// A member's share of a trip. The share is moved to the thread and back, so that its memory is
+/// reused.
 #[derive(Default)]
 pub(crate) struct TripShare {
     pub(crate) pieces: Vec<Piece>,
     /// The index of each piece in the trip.
     pub(crate) which: Vec<usize>,
-    /// The bytes of a read, one piece after the other.
+    /// The bytes of a read: the contents of the pieces, one after the other.
     pub(crate) bytes: Vec<u8>,
     /// The length of each piece in `bytes`.
     pub(crate) lengths: Vec<usize>,
@@ -39,7 +40,7 @@ pub(crate) struct Worker {
     thread: Option<JoinHandle<()>>,
     /// The member's share of the next or the latest trip.
     pub(crate) share: TripShare,
-    /// Whether the thread has a job whose outcome has not been received.
+    /// Whether the thread has begun a job and its outcome was not received yet.
     is_busy: bool,
 }
 
@@ -50,7 +51,7 @@ enum Job {
     Do(Act, TripShare),
 }
 
-/// The operation on a share of a trip.
+/// The operation of a member on its share of a trip.
 pub(crate) enum Act {
     Read,
     Write(Arc<SealedTrip>),
@@ -68,7 +69,7 @@ impl Worker {
         Ok(Self { jobs: Some(jobs), answers, thread: Some(thread), share, is_busy: false })
     }
 
-    /// Prefetches pieces without waiting.
+    /// Passes an announcement to the member, and does not wait.
     pub(crate) fn prefetch(&self, pieces: Vec<Piece>) {
         // The next job reports a thread that has ended.
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(Job::Prefetch(pieces)));
@@ -114,8 +115,8 @@ fn serve(
 }
 
 impl Act {
-    /// Performs the operation on the share. Consumes the operation, so that the sealed trip is
-    /// dropped before the outcome is sent.
+    /// Performs the operation on the share. Takes the operation by value, so that the sealed trip
+    /// is dropped before the thread sends the outcome.
     fn carry_out(self, store: &mut BoxedStore, share: &mut TripShare) -> Result<(), StoreError> {
         match self {
             Self::Read => read(store, share),

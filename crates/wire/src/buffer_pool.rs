@@ -19,8 +19,9 @@ pub struct BufferPool(Mutex<PooledBuffers>);
 #[derive(Default)]
 struct PooledBuffers {
     buffers: Vec<Vec<u8>>,
-    /// The capacity in bytes of the pooled buffers, and of buffers from the pool that are in use:
-    /// the memory grant of a message may not cover such a buffer.
+    /// The capacity in bytes of all buffers that are pooled, or were taken from the pool and are in
+    /// use. They are counted here because the memory granted for a message may not cover a pooled
+    /// buffer.
     bytes: usize,
 }
 
@@ -61,7 +62,7 @@ impl BufferPool {
         Buffer { had: bytes.capacity(), bytes, pool: self.clone() }
     }
 
-    /// Bytes of buffers from the pool that are in use.
+    /// The capacity in bytes of the buffers that were taken from the pool and are in use.
     pub fn in_use(&self) -> usize {
         let pooled = self.pooled();
         pooled.bytes - pooled.buffers.iter().map(Vec::capacity).sum::<usize>()

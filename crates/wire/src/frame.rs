@@ -7,8 +7,8 @@ use crate::message::MESSAGE_BYTES_MAX;
 /// Bytes of the length prefix.
 pub const LENGTH_BYTES: usize = 4;
 
-/// The size of a buffer before any byte of the body has arrived. Most messages fit, so their buffer
-/// never grows.
+/// The size of a message's buffer before any byte of the message has arrived. Most messages fit, so
+/// their buffer never grows.
 const BYTES_BEFORE_ANY: usize = 256 << 10;
 
 /// Sends a message. After this returns, bytes may still be in a buffer of `stream`.

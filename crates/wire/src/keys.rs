@@ -224,7 +224,7 @@ fn content_lines(text: &str) -> impl Iterator<Item = (&str, usize)> {
     lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Parses the public key at the beginning of a line.
+/// Parses the public key that the first words of a line contain.
 fn key_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<PublicKey, KeyError> {
     match (words.next(), words.next()) {
         (Some(PREFIX), Some(key)) => key.parse(),

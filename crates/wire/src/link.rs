@@ -43,7 +43,7 @@ impl MonotonicTime {
         Self(Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32))
     }
 
-    /// The time since the clock's epoch, for deadlines that are stored as integers.
+    /// The time since the clock's epoch, for code that stores a deadline as an integer.
     pub fn since_the_beginning(self) -> Duration {
         self.0
     }

@@ -109,8 +109,8 @@ pub enum Request {
         /// The message. The protocol does not interpret it.
         message: Vec<u8>,
     },
-    /// Sent by another share server, instead of [`Request::Open`]: all later messages are for the
-    /// shares of this volume.
+    /// The first request of another share server, in place of [`Request::Open`]. All later messages
+    /// on this connection are for the shares of this volume.
     Peer {
         /// The public key of the client that owns the volume.
         client: PublicKey,
@@ -173,8 +173,8 @@ pub enum Answer {
     /// Sent from time to time before the answer to [`Request::Compute`], while the server still
     /// works on the computation.
     Working,
-    /// Sent instead of any other answer. Requests that were sent after the failed one are not done,
-    /// except after [`FailureKind::Absent`].
+    /// Sent instead of any other answer. The server does not execute requests that were sent after
+    /// the failed one, except after [`FailureKind::Absent`].
     Failed(Failure),
 }
 
@@ -183,8 +183,8 @@ pub enum Answer {
 pub struct Opened {
     /// The session number, greater than that of each earlier opening for writing.
     pub session: u64,
-    /// A number that is drawn when the server opens the store. While it stays the same, no write
-    /// has been lost. If it changes, all unflushed writes may be lost.
+    /// A random number that the server draws when it opens the store. While the number stays the
+    /// same, no write has been lost. If it changes, all unflushed writes may be lost.
     pub incarnation: u64,
     /// The shapes of the trees of the volume, `TreeId(0)` first.
     pub shapes: Vec<TreeShape>,
@@ -209,7 +209,7 @@ pub struct Failure {
     pub message: String,
 }
 
-/// The kind of a failure. It decides what the client does.
+/// The kind of a failure, which decides what the client does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FailureKind {
@@ -284,7 +284,8 @@ impl From<StoreErrorKind> for FailureKind {
 pub struct Invalid(pub(crate) &'static str);
 
 impl Invalid {
-    /// The reason alone, for a caller that checks a value before sending it.
+    /// The reason alone, without a prefix, for a caller that checks a value before it sends the
+    /// value.
     pub fn why(self) -> &'static str {
         self.0
     }

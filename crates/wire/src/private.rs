@@ -1,7 +1,7 @@
 //! Files and directories that other users of the machine must not read.
 //!
-//! Clients and servers create every file of a volume with these functions, for any umask. Sizes,
-//! times and bytes of sealed files would show other users what storage sees.
+//! Clients and servers create every file of a volume with these functions, for any umask. From the
+//! sizes, times and contents of sealed files, other users could learn as much as storage does.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};

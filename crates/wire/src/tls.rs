@@ -114,9 +114,9 @@ impl ServerTls {
     }
 }
 
-/// The default provider with AES-128 first, because AES-256 takes a fifth longer. Buckets are
-/// sealed before they are sent. Shares, queries and matrices are not sealed: only the link protects
-/// them, and 128 bits suffice.
+/// The default provider with AES-128 first, because AES-256 takes a fifth longer. A key of 128 bits
+/// suffices: buckets are also sealed, and for shares, queries and matrices, which only the link
+/// protects, 128 bits are secure enough.
 fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     provider
@@ -250,10 +250,11 @@ impl ClientCertVerifier for Pinned {
     verify_raw_keys!();
 }
 
-/// The first byte from a server. It means that the server accepts the client.
+/// The first byte that a server sends after the handshake. It means that the server accepts the
+/// client.
 const ADMITTED: u8 = 0;
 
-/// Timeout of a write while the peer accepts no bytes.
+/// Timeout of a write to the socket while the peer accepts no bytes.
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time that a refused client has to read the TLS alert.
@@ -317,7 +318,8 @@ struct Shared {
 struct Sender {
     stream: TcpStream,
     sends: Sends,
-    /// The copy of the encrypted records to send. Its memory is reused.
+    /// A copy of the encrypted records that a thread is sending. It is a field so that its memory
+    /// is reused.
     records: Vec<u8>,
 }
 
@@ -381,8 +383,8 @@ struct TlsReader {
     shared: Arc<Shared>,
     until: Option<MonotonicTime>,
     buffer: Box<[u8]>,
-    /// The end of the received bytes in `buffer`, and the end of the bytes already processed.
-    /// Processing stops while there is plaintext to read.
+    /// The end of the received bytes in `buffer`, followed by the end of those that were processed.
+    /// Bytes are not processed while there is plaintext that the caller has not read.
     received: usize,
     taken: usize,
 }
@@ -459,7 +461,7 @@ impl LinkReader for TlsReader {
 
 struct TlsWriter {
     shared: Arc<Shared>,
-    /// The number of bytes of plaintext that may not have been sent yet.
+    /// The number of bytes of plaintext that were encrypted and may not have been sent yet.
     unsent: usize,
 }
 
@@ -505,7 +507,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(10);
 
-    /// Connects a client and a server. Returns the outcome on each side.
+    /// Connects a client and a server over TLS. Returns the outcome of the handshake on each side.
     fn connect_pair(
         client: &SecretKey,
         expected: PublicKey,
@@ -573,8 +575,8 @@ mod tests {
         assert!(answered.is_err());
     }
 
-    /// Links use AES-128 if both sides support it: the client states its order of preference, and
-    /// the server follows it.
+    /// Links use AES-128 if both sides support it. The client states its order of preference, and
+    /// the server follows that order.
     #[test]
     fn links_use_aes_128_if_both_sides_support_it() {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
@@ -622,7 +624,7 @@ mod tests {
         assert_eq!(&received, b"length and message");
     }
 
-    /// Creates a linked client and server.
+    /// Creates a client and a server that are connected over TLS.
     fn pair() -> [Link; 2] {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
         let (link, answered) = connect_pair(&me, server.public(), &server, &[me.public()]);

@@ -7,10 +7,10 @@ use oblivio_wire::link::MonotonicTime;
 /// The pause before the second attempt. The pause doubles before each further attempt.
 pub(super) const PAUSE_MIN: Duration = Duration::from_millis(50);
 
-/// The maximum pause.
+/// The maximum pause between two attempts.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// The pauses and the deadline of repeated attempts.
+/// The pauses between repeated attempts, and the deadline of the attempts.
 pub(super) struct Backoff {
     until: MonotonicTime,
     pause: Duration,
@@ -22,7 +22,7 @@ impl Backoff {
         Self { until: MonotonicTime::now().after(time), pause: PAUSE_MIN }
     }
 
-    /// Resets the pause to the minimum.
+    /// Sets the next pause to the minimum again. The deadline stays the same.
     pub(super) fn restart(self) -> Self {
         Self { pause: PAUSE_MIN, ..self }
     }

@@ -104,7 +104,7 @@ pub(super) fn why_nothing_came(error: &io::Error, within: Duration) -> String {
     }
 }
 
-/// Marks the link as lost on drop, and so whenever the thread ends.
+/// Marks the link as lost when the thread ends for any reason, even a panic.
 struct OnEnd<'a>(&'a RequestTable);
 
 impl Drop for OnEnd<'_> {
@@ -120,8 +120,8 @@ mod tests {
 
     use super::*;
 
-    /// A reader that receives nothing. Its `close` records whether the other half was closed
-    /// before.
+    /// A reader that receives nothing until it is closed. Its `close` records whether the writer
+    /// was closed before.
     struct Silent(Arc<AtomicBool>, Arc<AtomicBool>);
 
     impl Read for Silent {

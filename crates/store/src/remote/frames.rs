@@ -15,7 +15,7 @@ use oblivio_wire::message::{
 /// Maximum number of bytes of a piece that fits into a message.
 pub(super) const LONGEST_PIECE_BYTES: usize = MESSAGE_BYTES_MAX - WRITE_BYTES - PIECE_BYTES;
 
-/// An encoded request. The frames of one write share a buffer.
+/// An encoded request. All frames of one write share a buffer.
 #[derive(Clone)]
 pub(super) struct Frame {
     buffer: Arc<Vec<u8>>,
@@ -37,16 +37,17 @@ impl Frame {
     }
 }
 
-/// The frames of a write: one frame, or several if the write is too long for one.
+/// The frames of a write: a single frame, unless the write is too long for one message.
 pub(super) struct WriteFrames {
     pub(super) frames: Vec<Frame>,
     pub(super) buffer: Arc<Vec<u8>>,
-    /// The span of each piece in the buffer.
+    /// The span of each piece's contents in the buffer.
     pub(super) spans: Vec<Span>,
 }
 
 impl WriteFrames {
-    /// Seals pieces of these lengths directly in the frames. Requests are numbered from `number`.
+    /// Seals pieces of these lengths directly into the frames. The first frame has the number
+    /// `number`, and each further frame the next number.
     pub(super) fn seal(
         mut number: u64,
         pieces: &[Piece],

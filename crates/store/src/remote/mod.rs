@@ -1,13 +1,14 @@
 //! A store on a bucket server: the client side.
 //!
 //! Like any storage, the server sees addresses of pieces and sealed bytes. The caller's thread
-//! sends requests, and another thread reads the answers. Several requests are in flight at once:
-//! - A write is sent without waiting for its answer before the next flush. The client keeps the
-//!   write until it is durable, because a restarted server may have lost it. To bound this memory,
-//!   the store starts flushes itself. It waits for each flush once as much new data has
-//!   accumulated.
-//! - Announced pieces are requested at once, and reads use their answers.
-//! - Computations are requested at once, too. The store waits for a result when it is needed.
+//! sends requests, and another thread reads the answers. Several requests can be in flight at once:
+//! - A write is sent without waiting for its answer before the next flush. The client keeps each
+//!   write until it is durable, because a restarted server may have lost it. To bound the memory
+//!   for these writes, the store itself starts flushes. It waits for a flush once as much new data
+//!   has been written as the flush covers.
+//! - Announced pieces are requested without delay, and later reads use the answers.
+//! - Computations are requested without delay, too. The store waits for a result only when the
+//!   caller needs it.
 //!
 //! After a lost link the store reconnects and sends all unanswered requests again, byte for byte:
 //! see `session`.
@@ -56,14 +57,14 @@ use request_table::Awaited;
 use session::Session;
 use unflushed::UnflushedBuckets;
 
-/// Time limit for a server to notice that the previous user of a volume has disconnected, most
-/// likely this client itself.
+/// Time limit for a server to notice that the previous user of a volume, most likely this client
+/// itself, has disconnected.
 const NOTICED_WITHIN: Duration = Duration::from_secs(2);
 
-/// The pause before the next attempt to open a volume that is in use.
+/// The pause before another attempt to open a volume that is in use.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a server may answer `Working` to a quick computation. An honest server does so only
+/// How long a server may answer `Working` to a quick computation. An honest server answers so only
 /// while an older request delays the computation.
 const WORKS_WITHIN: Duration = Duration::from_secs(60);
 
@@ -71,7 +72,7 @@ const WORKS_WITHIN: Duration = Duration::from_secs(60);
 /// of a volume of 40 GB takes 11 minutes.
 const WORKS_LONG_WITHIN: Duration = Duration::from_secs(20 * 60);
 
-/// Opens links to a server: the first, and one after each lost link.
+/// Opens links to a server: the first link, and a new link after each lost one.
 pub trait Connector: Send {
     /// Opens a new link to the same server.
     ///
@@ -88,7 +89,8 @@ pub struct RemoteOptions {
     pub name: String,
     /// Time limit for reconnecting after the link was lost.
     pub retry_for: Duration,
-    /// Time limit for opening the volume if the server drops the link or has no connection left.
+    /// Time limit for opening the volume while the server drops the link, or has no connection left
+    /// for this client.
     pub retry_opening_for: Duration,
     /// Time limit for an answer. After it, the link counts as lost.
     pub answer_within: Duration,
@@ -98,7 +100,7 @@ pub struct RemoteOptions {
     /// eviction.
     pub works_long_within: Duration,
     /// Maximum number of unflushed bytes that are kept. Once half of them are new, the store starts
-    /// a flush and waits for the previous flush. A longer write needs more.
+    /// a flush and waits for the previous flush. A single write that is longer needs more.
     pub unflushed_bytes_max: usize,
 }
 
@@ -175,7 +177,7 @@ pub enum RemoteMode {
     },
 }
 
-/// Untrusted storage on a server.
+/// The mode in which a client opens an existing volume.
 ///
 /// Only flushed writes are durable; dropping the store drops the rest. All calls fail after a write
 /// or flush has failed, or after the server was unreachable for too long: the state of the server
@@ -187,8 +189,8 @@ pub struct RemoteStore {
     unflushed_bytes_max: usize,
     unflushed: UnflushedBuckets,
     prefetched: Prefetched,
-    /// The frames of the latest read: `answer` holds the frames in one answer, `buffer` the other
-    /// frames, and `spans` their positions.
+    /// The frames of the latest read. `answer` has the frames that are used where they were
+    /// received, `buffer` has copies of the others, and `spans` has the positions of all frames.
     buffer: Vec<u8>,
     answer: Bytes,
     spans: Vec<Span>,
@@ -266,7 +268,7 @@ impl RemoteStore {
         Ok(is_there)
     }
 
-    /// Removes a volume that no client has open.
+    /// Removes a volume. No client may have it open.
     ///
     /// # Errors
     /// If the volume does not exist or cannot be removed.
@@ -320,7 +322,7 @@ impl RemoteStore {
         ))
     }
 
-    /// Waits for the result of a computation.
+    /// Waits for the result of a computation that was requested.
     ///
     /// # Errors
     /// If the server refuses the computation (further requests are possible), answers `Working` for
@@ -415,8 +417,8 @@ impl RemoteStore {
         (0..trip.len()).filter(|i| !is_available(&trip[*i])).collect()
     }
 
-    /// Requests the pieces of a trip with indices `which`, in one request if they fit. Returns the
-    /// requests, each with the indices of its pieces.
+    /// Requests the pieces of a trip with the indices `which`, in a single request if they fit.
+    /// Returns the requests, each with the indices of its pieces.
     fn ask_for(&mut self, trip: &[Piece], lengths: &[usize], which: &[usize]) -> Vec<PieceRequest> {
         let wanted: Vec<_> = which.iter().map(|i| lengths[*i]).collect();
         let asked = runs(&wanted).into_iter().map(|run| {
@@ -454,8 +456,9 @@ impl RemoteStore {
         Ok(all_arrived)
     }
 
-    /// Lays out the frames of a trip, and copies those already received. Frames in the answer to
-    /// the first announced piece stay in that answer; usually this is the whole trip.
+    /// Determines the positions of the frames of a trip, and copies the frames that were already
+    /// received. Frames in the answer that contains the first announced piece are not copied;
+    /// usually that answer contains the whole trip.
     fn copy_received(&mut self, trip: &[Piece], lengths: &[usize]) {
         let Self { layout, unflushed, prefetched, answer, buffer, spans, .. } = self;
         let mut answered = trip.iter().filter(|piece| !unflushed.has(piece));
@@ -499,7 +502,7 @@ impl RemoteStore {
         self.prefetched.take_useless().into_iter().for_each(|number| self.session.forget(number));
     }
 
-    /// Starts a flush. It also covers the writes of earlier flushes.
+    /// Starts a flush. It covers all writes so far, including those that an earlier flush covers.
     fn begin_flush(&mut self) {
         if let Some(before) = self.unflushed.flush_under_way() {
             self.session.forget(before);

@@ -1,4 +1,4 @@
-//! The beginning of a connection: protocol version and opening a volume. Requests are sent one at a
+//! Begins a connection: agrees on the protocol version, and opens a volume. Sends one request at a
 //! time.
 
 use std::io::{self, ErrorKind};
@@ -18,7 +18,7 @@ use crate::error::{OpenError, OpenErrorKind};
 /// The time limit for connecting to the server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A link to a server that speaks the same protocol version.
+/// A link to a server that has proved its identity and uses the same protocol version.
 pub(super) struct AuthenticatedLink {
     link: Link,
     within: Duration,
@@ -42,7 +42,7 @@ impl OpenFailure {
         matches!(self, Self::Lost(error) if error.kind() == ErrorKind::ConnectionRefused)
     }
 
-    /// Whether another attempt may succeed soon, because the server was reached.
+    /// Whether another attempt may succeed soon. It may if this attempt has reached the server.
     fn may_pass(&self) -> bool {
         use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
         match self {
@@ -135,7 +135,7 @@ impl AuthenticatedLink {
         }
     }
 
-    /// Returns the link, for several requests at a time.
+    /// Returns the link, so that the caller can have several requests in flight.
     pub(super) fn into_link(self) -> Link {
         self.link
     }
@@ -220,7 +220,7 @@ impl From<OpenFailure> for OpenError {
     }
 }
 
-/// The error kind of a refusal, and advice.
+/// Maps a refusal to the error kind of opening, with advice for the user.
 fn advice(kind: FailureKind) -> (OpenErrorKind, &'static str) {
     match kind {
         FailureKind::NoVolume => (OpenErrorKind::Missing, "; check the name"),

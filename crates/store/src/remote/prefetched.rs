@@ -1,7 +1,7 @@
 //! Announced pieces, which are requested at once and kept until they are read.
 //!
-//! Which pieces are kept and requested depends only on the calls, and not on the time when answers
-//! arrive.
+//! Which pieces are requested, and how long they are kept, depends only on the calls of the store,
+//! and not on the times at which answers arrive.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -11,8 +11,8 @@ use foldhash::{HashMap, HashMapExt as _};
 use oblivio_core::BucketId;
 use oblivio_core::store::{Part, Piece, TreeId};
 
-/// Maximum number of bytes of announced, unread pieces. This is enough for the announcements of a
-/// volume of 40 GiB with blocks of 4 KiB, and for a few paths of large blocks.
+/// Maximum number of bytes of pieces that were announced and not read yet. This is enough for the
+/// announcements of a volume of 40 GiB with blocks of 4 KiB, and for a few paths of large blocks.
 pub(crate) const PREFETCHED_BYTES_MAX: usize = 32 << 20;
 
 pub(super) struct Prefetched {
@@ -24,27 +24,27 @@ pub(super) struct Prefetched {
     /// Bytes of the answers to all requests.
     bytes: usize,
     bytes_max: usize,
-    /// The number of the latest request of which a piece was read.
+    /// The greatest number of a request of which a piece was read.
     last_read: u64,
     /// Requests whose answers are no longer needed.
     useless: Vec<u64>,
 }
 
-/// A request, and its answer after it was taken.
+/// A request for announced pieces, and its answer once the store has taken it.
 #[derive(Default)]
 struct Read {
     /// The buckets of the requested pieces.
     buckets: Vec<(TreeId, BucketId)>,
-    /// The number of requested pieces that are still held.
+    /// The number of requested pieces that were not dropped yet.
     held: usize,
     bytes: usize,
     answer: Option<Bytes>,
 }
 
-/// A part of a bucket that was announced.
+/// A part of a bucket that was announced and not dropped yet.
 struct AnnouncedPart {
     part: Part,
-    /// The number of announcements of the part that were not read yet.
+    /// The number of announcements of the part that no read has used yet.
     readers: usize,
     number: u64,
     start: usize,
@@ -69,8 +69,8 @@ impl Prefetched {
         }
     }
 
-    /// Announces a piece. Returns whether the piece is not held yet, and must be requested by
-    /// request `number`.
+    /// Announces a piece. Returns whether the caller must request the piece as a part of request
+    /// `number`, because no earlier announcement of it is held.
     pub(super) fn announce(&mut self, number: u64, piece: &Piece, bytes: usize) -> bool {
         if let Some(held) = self.held_mut(piece) {
             held.readers += 1;
@@ -87,9 +87,10 @@ impl Prefetched {
         true
     }
 
-    /// Drops old requests so that the latest request fits. Returns whether it fits. Only requests
-    /// older than the last request read are dropped: their remaining pieces are unlikely to be
-    /// read. Other announcements are usually read before later ones, so they stay.
+    /// Drops old requests until the latest request fits, and returns whether it fits. Drops only
+    /// requests that are older than the last request of which a piece was read, because their other
+    /// pieces are unlikely to be read. Announced pieces are usually read in order, so newer
+    /// requests stay.
     pub(super) fn make_room(&mut self) -> bool {
         while self.bytes > self.bytes_max
             && let Some(oldest) = self.reads.keys().next().copied()
@@ -100,12 +101,12 @@ impl Prefetched {
         self.bytes <= self.bytes_max
     }
 
-    /// The number of the request of a held piece.
+    /// The number of the request that contains an announced piece; `None` if the piece is not held.
     pub(super) fn request(&self, piece: &Piece) -> Option<u64> {
         self.held(piece).map(|held| held.number)
     }
 
-    /// Whether the answer to a request has not been taken yet.
+    /// Whether the store has not taken the answer to a request yet.
     pub(super) fn lacks_answer(&self, number: u64) -> bool {
         self.reads.get(&number).is_some_and(|read| read.answer.is_none())
     }
@@ -115,7 +116,7 @@ impl Prefetched {
         self.reads.entry(number).and_modify(|read| read.answer = Some(answer));
     }
 
-    /// Finds a piece in the answers.
+    /// Finds a piece in the answers taken so far; `None` if it is in none of them.
     pub(super) fn find(&self, piece: &Piece) -> Option<PrefetchedPiece<'_>> {
         let AnnouncedPart { number, start, .. } = *self.held(piece)?;
         let answer = self.reads.get(&number)?.answer.as_ref()?;
@@ -133,7 +134,8 @@ impl Prefetched {
         }
     }
 
-    /// Records that the bucket of a piece will be written, which makes held parts stale.
+    /// Records that the bucket of a piece will be written. Drops the bucket's announced parts,
+    /// because they become stale.
     pub(super) fn is_written(&mut self, piece: &Piece) {
         self.release((piece.tree, piece.bucket), |_| true);
     }
@@ -146,7 +148,8 @@ impl Prefetched {
         }
     }
 
-    /// Returns the requests whose answers have become unnecessary since the last call.
+    /// Returns the requests that have lost all their pieces since the last call, so that the store
+    /// can discard their answers.
     pub(super) fn take_useless(&mut self) -> Vec<u64> {
         mem::take(&mut self.useless)
     }
@@ -161,7 +164,8 @@ impl Prefetched {
         held.iter_mut().find(|held| held.part == piece.part)
     }
 
-    /// Drops parts of a bucket, and each request that has no pieces left.
+    /// Drops the parts of a bucket that `which` selects, and each request that then has no pieces
+    /// left.
     fn release(
         &mut self,
         bucket: (TreeId, BucketId),

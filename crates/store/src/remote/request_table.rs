@@ -1,7 +1,8 @@
 //! The table of requests and answers, shared by the caller's thread and the thread that reads
 //! answers.
 //!
-//! The table checks that every answer belongs to a waiting request and fits it.
+//! The table checks that every answer belongs to a request that waits for an answer, and has the
+//! right kind and length.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -44,7 +45,7 @@ impl StoredError {
 
 /// The outcome of waiting for an answer.
 pub(super) enum Outcome {
-    /// The answer: the bytes that were read or computed, empty for a flush.
+    /// The answer. It contains the bytes that were read or computed, and no bytes for a flush.
     Answered(Result<Bytes, StoredError>),
     /// The link was lost before the answer arrived.
     LinkIsLost,
@@ -53,15 +54,15 @@ pub(super) enum Outcome {
 #[derive(Default)]
 pub(super) struct RequestTable {
     state: Mutex<State>,
-    /// Wakes the caller's thread, which waits for an answer.
+    /// Wakes the caller's thread, which waits for an answer or the loss of the link.
     answer_arrived: Condvar,
-    /// Wakes the reading thread, which waits while no answer is expected.
+    /// Wakes the reading thread, which does not read while no answer is expected.
     request_added: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// Requests without an answer, and all writes that are not durable, by number.
+    /// The requests without an answer, and all writes that are not yet durable, by request number.
     pending: BTreeMap<u64, PendingRequest>,
     /// The number of requests without an answer.
     waiting: usize,
@@ -73,12 +74,12 @@ struct State {
     is_up: bool,
     /// Whether the latest link has brought an answer.
     has_answered: bool,
-    /// The time since which the server has answered `Working` for the next request; `None` if the
-    /// server has not.
+    /// The time at which the server began to answer `Working` instead of the next answer; `None` if
+    /// it has not.
     working_since: Option<MonotonicTime>,
     /// The reason why the latest link was lost.
     cause: String,
-    /// The error after which all calls fail.
+    /// The error that all calls return; `None` while the store works.
     failure: Option<StoredError>,
 }
 
@@ -96,7 +97,7 @@ impl RequestTable {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails if the store has failed.
+    /// Fails with the stored error if the store has failed.
     pub(super) fn check_alive(&self) -> Result<(), StoreError> {
         self.state().failure.as_ref().map_or(Ok(()), |fault| Err(fault.error()))
     }
@@ -109,7 +110,7 @@ impl RequestTable {
         first
     }
 
-    /// Records a new link.
+    /// Records that a new link was opened.
     pub(super) fn link_is_up(&self) {
         let mut state = self.state();
         state.is_up = true;
@@ -184,7 +185,7 @@ impl RequestTable {
         }
     }
 
-    /// The lowest number of a request without an answer.
+    /// The lowest number among the requests without an answer; `None` if all are answered.
     pub(super) fn lowest_waiting(&self) -> Option<u64> {
         self.state().pending.iter().find(|(_, pending)| pending.waits).map(|(number, _)| *number)
     }
@@ -205,7 +206,8 @@ impl RequestTable {
         frames
     }
 
-    /// Waits until an answer is expected. Returns `false` if the link is lost.
+    /// Blocks until an answer is expected or the link is lost. Returns whether an answer is
+    /// expected.
     pub(super) fn expects_answers(&self) -> bool {
         let mut state = self.state();
         while state.is_up && state.waiting == 0 {
@@ -256,8 +258,8 @@ impl State {
         }
     }
 
-    /// Handles an answer `Working`. After `works_within`, `Working` counts as a failure, which a
-    /// new link would not cure.
+    /// Handles an answer `Working`. Once the server has answered so for `works_within`, this is a
+    /// failure, because a new link would not help.
     fn works(&mut self) -> Result<(), String> {
         // The server handles requests in order.
         let next =

@@ -1,8 +1,8 @@
 //! An open volume on the server, over successive links.
 //!
 //! A link may be lost at any byte, and the server may restart without unflushed writes. The caller
-//! notices only a delay: requests are sent again, the same bytes in the same order. So storage sees
-//! nothing new except repetitions.
+//! notices only a delay: requests are sent again, the same bytes in the same order. So storage
+//! learns nothing except that requests were repeated.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -28,25 +28,25 @@ pub(super) struct Session {
     session: u64,
     incarnation: u64,
     shapes: Vec<TreeShape>,
-    /// The mode for reopening the volume for reading. `None` for a writer, which has a session
-    /// instead.
+    /// The mode in which a reader reopens the volume. `None` for a writer, which resumes its
+    /// session instead.
     reads: Option<OpenMode>,
     table: Arc<RequestTable>,
-    /// The link and its thread. The old connection is dropped before it is replaced, which ends its
-    /// thread.
+    /// The link and its thread; `None` without a link. Before the connection is replaced, the old
+    /// one is dropped, which ends its thread.
     connection: Option<Connection>,
     last_number: u64,
     link_failure: Option<LinkFailure>,
 }
 
-/// The state after a lost link, until a request is answered.
+/// The state of reconnecting after a lost link. It ends when a request is answered over a new link.
 struct LinkFailure {
     backoff: Backoff,
-    /// The lowest unanswered request when the link was lost.
+    /// The lowest number among the unanswered requests when the link was lost.
     lowest_waiting: u64,
 }
 
-/// Why a session could not continue over a new link.
+/// Why a session was not resumed over a new link.
 enum NotResumed {
     /// The session may continue over a later link.
     NotYet(String),
@@ -98,7 +98,7 @@ impl Session {
         self.table.check_alive().is_err()
     }
 
-    /// Reconnects if the link is known to be lost.
+    /// Reconnects if the reading thread has noticed that the link is lost.
     pub(super) fn keep_up(&mut self) -> Result<(), StoreError> {
         if self.table.is_up() { Ok(()) } else { self.reconnect() }
     }
@@ -124,7 +124,8 @@ impl Session {
         self.table.forget(number);
     }
 
-    /// Waits for the answer to request `number`. Returns the bytes that were read, or no bytes.
+    /// Waits for the answer to request `number`. Returns the bytes that were read or computed; no
+    /// bytes for a flush.
     ///
     /// # Errors
     /// If the request fails, or the store has failed.

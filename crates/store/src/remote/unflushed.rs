@@ -1,4 +1,5 @@
-//! Sealed buckets of unflushed writes. Reads of these buckets are served from here.
+//! The sealed buckets of unflushed writes. The store serves reads of these buckets from here,
+//! without a request.
 //!
 //! The frames are kept anyway until they are durable on the server. Buckets written before a flush
 //! stay until the caller waits for that flush, not only until it is answered. So the set of buckets
@@ -19,7 +20,8 @@ pub(super) struct UnflushedBuckets {
     buckets: HashMap<(TreeId, BucketId), Bucket>,
     /// The number of flushes that have begun.
     flushes: u64,
-    /// The number of the request of the latest flush, until the caller has waited for it.
+    /// The number of the request for the latest flush; `None` once the caller has waited for that
+    /// flush.
     under_way: Option<u64>,
     /// Bytes of all frames since the latest flush.
     bytes: usize,
@@ -34,12 +36,12 @@ struct Bucket {
 }
 
 impl UnflushedBuckets {
-    /// Whether nothing was written since the last flush began.
+    /// Whether nothing was written since the latest flush began.
     pub(super) fn has_nothing_new(&self) -> bool {
         !self.has_writes
     }
 
-    /// Bytes of memory that the next flush would free.
+    /// Bytes of all writes since the latest flush began. The next flush would free this memory.
     pub(super) fn new_bytes(&self) -> usize {
         self.bytes
     }
@@ -51,7 +53,8 @@ impl UnflushedBuckets {
         (self.bytes, self.has_writes) = (0, false);
     }
 
-    /// The number of the request of the flush that the caller has not waited for.
+    /// The number of the request for the flush that the caller has not waited for yet; `None` if
+    /// there is no such flush.
     pub(super) fn flush_under_way(&self) -> Option<u64> {
         self.under_way
     }

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const WRITE_BEHIND_BYTES: [usize; 4] = [0, 1, 4096, 4 << 20];
 
-/// A folder with a new file name for each store.
+/// A folder in which each new store gets a new file.
 struct Folder {
     folder: TempDir,
     files: RefCell<usize>,
@@ -33,8 +33,8 @@ impl Folder {
         FileStore::create(&self.next(), shapes, options).unwrap()
     }
 
-    /// Runs the conformance suite on files. Dropping a store loses unflushed writes. Reading ahead
-    /// does not affect durability.
+    /// Runs the conformance suite on a file store with these options. If the options read ahead,
+    /// only the tests without reopening run, because reading ahead does not affect durability.
     fn check(&self, options: &FileOptions) {
         if options.looks_ahead {
             return check_store(|shapes| self.create(shapes, options));
@@ -150,7 +150,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     /// For any write-behind, merging and reading ahead, reads return the same as a store in memory,
-    /// before and after reopening. Pieces of one trip may be parts of one bucket.
+    /// before and after reopening. One trip may contain several parts of the same bucket.
     #[test]
     fn a_file_store_behaves_like_a_memory_store(
         direct: bool,

@@ -243,7 +243,7 @@ fn refused(shapes: &[TreeShape]) {
     assert_eq!(error.kind(), OpenErrorKind::InvalidShapes, "{shapes:?}");
 }
 
-/// A header has room for all levels: the longest possible header fits.
+/// The longest possible header, with the maximum number of levels, fits into a copy of the header.
 #[test]
 fn headers_have_room_for_all_levels() {
     let level = LevelShape {
@@ -260,7 +260,8 @@ fn headers_have_room_for_all_levels() {
     assert_eq!(container::decode(&header).unwrap(), trees);
 }
 
-/// Replaces the checksum of a copy of the header, so that later checks are reached.
+/// Replaces the checksum of a header copy with the right one. Then the checks after the checksum
+/// are reached.
 fn with_checksum(mut copy: Vec<u8>) -> Vec<u8> {
     let (said, sum) = copy.split_at_mut(HEADER_BYTES - 32);
     sum.copy_from_slice(&Sha256::digest(said));

@@ -1,4 +1,4 @@
-//! Tests of parsing locations, and of creating and opening storage there.
+//! Tests that locations are parsed correctly, and that storage is created and opened there.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -17,7 +17,8 @@ fn shape() -> TreeShape {
     RawConfig::new(1000, 64).unwrap().tree.shape().unwrap()
 }
 
-/// Whether text looks like a URL: letters, then `://`. An independent implementation.
+/// Whether text looks like a URL: letters, then `://`. Written independently of the code under
+/// test.
 fn looks_like_a_url(written: &[u8]) -> bool {
     let end =
         written.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte));

@@ -63,10 +63,10 @@ fn holds(store: &mut dyn BucketStore, pieces: &[Piece], byte: u8) -> bool {
     (0..pieces.len()).all(|i| frames.get(i) == [byte; 104])
 }
 
-/// The name of a stripe with no members in any folder.
+/// The name of a stripe of which no folder contains a member.
 const NAME: StripeName = StripeName::from_number(12_345_678_901);
 
-/// A folder for the members `a`, `b` and so on.
+/// A folder with the files of the members, named `a`, `b` and so on.
 struct Folder(TempDir);
 
 impl Folder {
@@ -128,8 +128,8 @@ fn conforms_over_files() {
     }
 }
 
-/// A stripe has only the capabilities that all members have. No part of a trip that needs others is
-/// executed.
+/// A stripe has only the capabilities that all members have. If a trip needs another capability, no
+/// member executes any part of it.
 #[test]
 fn has_the_capabilities_of_all_members() {
     for (limited, expected) in [
@@ -448,7 +448,7 @@ proptest! {
 }
 
 proptest! {
-    /// Members with any marks are refused, unless distributing their combined trees gives each
+    /// Members with any marks are accepted only if distributing their combined trees gives each
     /// member exactly its shapes.
     #[test]
     fn members_are_accepted_only_if_dealing_gives_their_shapes(
@@ -538,7 +538,7 @@ proptest! {
     }
 }
 
-/// Coordinates the members, to observe their concurrency.
+/// A meeting point at which members wait for each other, to test that they work at the same time.
 #[derive(Default)]
 struct Meeting {
     state: Mutex<MeetingState>,
@@ -547,15 +547,15 @@ struct Meeting {
 
 #[derive(Default)]
 struct MeetingState {
-    /// The number of calls that currently wait for others.
+    /// The number of calls that have begun to wait at the meeting point.
     inside: usize,
     met: usize,
-    /// The pieces of each call, for each member.
+    /// For each member, the pieces of each of its calls.
     calls: HashMap<usize, Vec<Vec<Piece>>>,
 }
 
 impl Meeting {
-    /// Waits until `expected` calls are waiting. Gives up after ample time.
+    /// Waits until `expected` calls are waiting. Gives up after five seconds.
     fn wait(&self, expected: usize) {
         let mut state = self.state.lock().unwrap();
         state.inside += 1;
@@ -577,7 +577,7 @@ impl Meeting {
     }
 }
 
-/// The behaviour of a member.
+/// What a member does on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MemberBehaviour {
     Works,
@@ -589,7 +589,7 @@ enum MemberBehaviour {
     Panics,
 }
 
-/// Creates a member in memory with the given behaviour.
+/// Creates a member in memory with the given behaviour. It records its calls in `meeting`.
 fn observed(
     inner: MemoryStore,
     number: usize,

@@ -1,9 +1,9 @@
-//! Runs tests on a temporary file system.
+//! Runs a test on a temporary file system that no other process sees.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The environment variable that passes the folder to an ignored test.
+/// The environment variable that tells an ignored test the folder of its file system.
 const FOLDER: &str = "OBLIVIO_TEST_FILE_SYSTEM";
 
 /// Runs an ignored test of this program, named by its full path, on a temporary file system. Only

@@ -1,4 +1,4 @@
-//! The bodies of tests that run in a separate process, on a temporary file system.
+//! The tests that run in a separate process, on a temporary file system.
 
 use crate::own_file_system::{folder, on_a_file_system};
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId, TreeShape};

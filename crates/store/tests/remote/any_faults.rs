@@ -1,5 +1,5 @@
-//! For any calls and faults, the remote store behaves like a store in memory, and its requests do
-//! not depend on the faults.
+//! For any calls and faults, the remote store behaves like a store in memory. Apart from
+//! repetitions, its requests do not depend on the faults.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::bench::{create_with, memory, options, steps, take};
 use crate::line::Cut;
 use crate::server::{Server, ServerAction};
 
-/// The requests of a run without faults.
+/// The requests that the server receives for the same calls without faults.
 fn frames_without_faults(
     calls: &[crate::bench::StoreCall],
     options: &RemoteOptions,

@@ -1,4 +1,4 @@
-//! Small trees, and helpers that compare a remote store with a store in memory.
+//! Small trees, and functions that compare a remote store with a store in memory.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub(crate) fn memory() -> MemoryStore {
     MemoryStore::new(&shapes(), LayoutKind::Heap).unwrap()
 }
 
-/// Options with short timeouts.
+/// Options with short time limits.
 pub(crate) fn options() -> RemoteOptions {
     RemoteOptions::new(NAME)
         .with_retry_for(Duration::from_secs(5))
@@ -131,7 +131,7 @@ pub(crate) fn steps(count: usize, seed: u64) -> Vec<StoreCall> {
     (0..count).map(&mut step).collect()
 }
 
-/// Makes the calls on both stores, and compares the bytes that the stores read.
+/// Makes the calls on both stores, and checks that both read the same bytes.
 pub(crate) fn take(steps: &[StoreCall], store: &mut RemoteStore, memory: &mut MemoryStore) {
     for (i, step) in steps.iter().enumerate() {
         match step {

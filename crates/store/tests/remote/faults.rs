@@ -227,7 +227,7 @@ fn announced_pieces_are_requested_once_and_the_rest_in_one_request() {
     assert!(!server.world().frames[3..].iter().any(|it| is_read(&Request::decode(it).unwrap())));
 }
 
-/// The byte range of the third whole bucket.
+/// The byte range of the third whole bucket in the contents of all whole buckets.
 fn two_and_its_bytes() -> std::ops::Range<usize> {
     let bytes: Vec<_> =
         all_whole().iter().map(|piece| memory().span(piece).unwrap().bytes).collect();
@@ -280,8 +280,8 @@ fn the_store_fails_if_the_server_stays_unreachable() {
     assert_eq!(opened.shapes(), shapes());
 }
 
-/// A server that answers something on each link, but never the awaited request. The client retries
-/// at a bounded rate, and gives up in time.
+/// A client gives up, in time, a server that answers a message on each link but never the awaited
+/// request. Until then it retries at a bounded rate.
 #[test]
 fn a_server_without_progress_is_given_up_in_time_and_not_flooded() {
     let server = Server::new();

@@ -1,4 +1,4 @@
-//! A server that violates the protocol is detected: no panic, and no endless loop.
+//! A server that violates the protocol is detected. It causes neither a panic nor an endless loop.
 
 use std::time::Duration;
 
@@ -75,8 +75,8 @@ fn wrong_answers_are_fatal() {
     }
 }
 
-/// Frames that are too long or never end are like a broken link: the client retries, but not for
-/// ever.
+/// The client treats frames that are too long or never end like a broken link: it retries, but not
+/// for ever.
 #[test]
 fn frames_that_are_too_long_or_never_end_are_given_up() {
     for begins in [&[255; 4][..], &[0, 0, 0, 2, 134], &[9]] {

@@ -1,4 +1,4 @@
-//! Tests that time and memory are bounded.
+//! Tests that the client's time and memory are bounded, whatever the server does.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use crate::bench::{all_whole, create_with, fill, options, read, try_fill, try_re
 use crate::line::link;
 use crate::server::{Server, ServerAction};
 
-/// Fails if `act` takes longer than `time`.
+/// Runs `act`, and fails if it takes longer than `time`.
 fn within<T>(time: Duration, act: impl FnOnce() -> T) -> T {
     let until = MonotonicTime::now().after(time);
     let done = act();
@@ -82,7 +82,7 @@ fn a_server_that_stalls_is_given_up() {
     }
 }
 
-/// A slow server is not given up, because each answer arrives in time.
+/// The client does not give up a slow server, because each answer arrives within the time limit.
 #[test]
 fn a_slow_server_is_not_given_up() {
     let server = Server::new();
@@ -152,7 +152,7 @@ fn long_trips_are_split_into_several_messages() {
     assert_eq!(requests.collect::<Vec<_>>(), [(1, 2), (2, 1), (3, 0), (4, 2), (5, 1)]);
 }
 
-/// A server that opens a volume and then stops reading from its links.
+/// A server that opens a volume, and then reads no more from its links.
 struct Deaf(Vec<UnixStream>);
 
 impl Connector for Deaf {
@@ -168,7 +168,8 @@ impl Connector for Deaf {
     }
 }
 
-/// A server that does not read is given up. The client sends more than the socket buffer holds.
+/// The client gives up a server that stops reading, even if the client has more to send than the
+/// socket buffer holds.
 #[test]
 fn a_server_that_does_not_read_is_given_up() {
     let deaf = Box::new(Deaf(Vec::new()));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oblivio_wire::link::{Link, LinkReader, LinkWriter, MonotonicTime};
 
-/// Creates a link, and the server's end of it. The link breaks as `cut` says.
+/// Creates a link, and the server's end of it. The link breaks after the numbers of bytes in `cut`.
 pub(crate) fn line(cut: Cut) -> (Link, End) {
     let (near, far) = UnixStream::pair().unwrap();
     (link(near), End { stream: far, cut })

@@ -1,4 +1,4 @@
-//! Tests of the remote store against a faulty server in this process, over sockets.
+//! Tests of the remote store against a faulty server in the same process, over socket pairs.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 

@@ -168,7 +168,8 @@ fn an_opening_is_tried_again_while_a_server_that_was_there_restarts() {
     assert_eq!(open(&[1]).unwrap_err().kind(), OpenErrorKind::Unreachable);
 }
 
-/// An open session waits for a connection slot as it waits for a link.
+/// An open session reconnects when the server has a free connection again, just as it reconnects
+/// after a lost link.
 #[test]
 fn a_lost_link_is_replaced_once_the_server_has_room_again() {
     let server = Server::new();

@@ -35,7 +35,7 @@ pub(crate) enum ServerAction {
     /// Answers `Working` this number of times, at this interval, before it handles the request.
     #[allow(dead_code, reason = "the tests of share servers use it")]
     Work(u32, Duration),
-    /// Sends the answer after the next answer, if there is one soon.
+    /// Sends the answer only after the answer to the next request, if a request follows soon.
     Late,
     /// Sends these bytes instead of an answer.
     Say(Vec<u8>),
@@ -47,10 +47,10 @@ pub(crate) enum ServerAction {
     Stall,
 }
 
-/// Chooses the behaviour for the `n`-th request.
+/// Chooses the server's action for each request, given the number of the request.
 pub(crate) type ActionPlan = Box<dyn FnMut(usize, &Request) -> ServerAction + Send>;
 
-/// Changes the answer to an opening.
+/// Changes the server's answer to an opening, so that the server can lie about the volume.
 pub(crate) type Disguise = fn(Opened) -> Opened;
 
 #[derive(Clone)]
@@ -100,7 +100,7 @@ impl Server {
         })))
     }
 
-    /// Sets the plan of actions, and counts requests from now on.
+    /// Sets the plan of actions, and begins to count requests from 0 again.
     pub(crate) fn plan(&self, plan: impl FnMut(usize, &Request) -> ServerAction + Send + 'static) {
         let mut world = self.world();
         world.plan = Box::new(plan);
@@ -356,7 +356,8 @@ impl World {
         self.volume().read(pieces)
     }
 
-    /// The bytes of each request once, ordered by number. Asserts that repetitions are identical.
+    /// The bytes of each request, ordered by request number, without repetitions. Asserts that
+    /// repetitions are identical.
     pub(crate) fn frames_once(&self) -> Vec<Vec<u8>> {
         let mut once: Vec<Vec<u8>> = Vec::new();
         let mut by_number: HashMap<u64, usize> = HashMap::new();
