@@ -99,7 +99,7 @@ mod tests {
         }
     }
 
-    /// Labels stay the same in every version of the program, because servers store them.
+    /// Labels do not change between versions of the program, because servers store them.
     #[test]
     fn labels_do_not_change() {
         let labels = labels(1);

@@ -92,7 +92,7 @@ pub struct SharedStore {
     shapes: Vec<TreeShape>,
     /// The number of servers that may lie.
     colluding: usize,
-    /// The number of servers that must be present.
+    /// The number of servers that must be present for a call to succeed.
     enough: usize,
     is_read_only: bool,
     /// Whether the store is open to repair a server.

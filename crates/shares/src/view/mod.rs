@@ -73,7 +73,7 @@ pub fn servers_of(facts: &[Fact]) -> Option<ViewServers> {
     ViewServers::new(number(SERVERS)?, number(COLLUDING)?)
 }
 
-/// Wraps share servers and reports every call to a sink. Calls pass unchanged.
+/// Wraps share servers, passes every call on unchanged, and reports it to a sink.
 pub struct ShareRecorder<K> {
     recorder: Recorder<AnyServers, K>,
     /// For each tree, the number of its levels below the root.

@@ -24,7 +24,7 @@ pub(super) struct AuthenticatedLink {
     within: Duration,
 }
 
-/// Why opening a connection or a volume failed.
+/// Why a connection or a volume could not be opened.
 #[derive(Debug)]
 pub(super) enum OpenFailure {
     /// The server cannot be reached, or the link was lost.

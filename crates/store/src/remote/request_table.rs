@@ -70,7 +70,7 @@ struct State {
     answers: HashMap<u64, Result<Bytes, StoredError>>,
     /// The request whose answer the caller's thread waits for.
     caller_waits_for: Option<u64>,
-    /// Whether there is a link.
+    /// Whether the latest link is not known to be lost.
     is_up: bool,
     /// Whether the latest link has brought an answer.
     has_answered: bool,

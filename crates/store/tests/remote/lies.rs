@@ -20,8 +20,8 @@ fn say(answer: &Answer) -> ServerAction {
     ServerAction::Say(framed(&answer.encode()))
 }
 
-/// The error of a write of all pieces and a flush, or of a read, if the server performs `action` on
-/// the first request.
+/// The error that the client reports if the server performs `action` on the first request: of a
+/// read, or of a write of all pieces and a flush.
 fn outcome(is_read: bool, action: ServerAction) -> (StoreErrorKind, String) {
     let server = Server::new();
     let mut store = create_with(&server, soon());
