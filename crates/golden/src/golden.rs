@@ -192,7 +192,8 @@ impl Golden {
 
     /// Checks the next beat that the memory of the test bench returns to the controller.
     ///
-    /// # Errors [`Problem::Mismatch`] if the engine read other data.
+    /// # Errors
+    /// [`Problem::Mismatch`] if the engine read other data.
     pub fn check_read_beat(&mut self, data: &[u8]) -> Result<(), Problem> {
         self.check_beat(data)?;
         self.expected.check_read_beat(data)

@@ -19,7 +19,8 @@ use crate::error::{Error, ErrorKind};
 use crate::home;
 use crate::location::Location;
 
-/// The owner of a new volume, which `secret` opens. `cost` is the cost of trying a passphrase.
+/// Creates the key and the superblock of a new volume, which `secret` can unlock. `cost` is the
+/// cost of trying a passphrase, and `label` is the label of the key slot.
 ///
 /// # Errors
 /// [`Input`](crate::ErrorKind::Input) if the secret or the label has a wrong length.
@@ -58,8 +59,9 @@ impl Creation<'_> {
     /// volume stays if `finish` succeeds.
     ///
     /// # Errors
-    /// Any kind. What was created is removed again, so that the next attempt finds nothing, unless
-    /// another process has replaced it meanwhile. The error says what could not be removed.
+    /// Any kind. On an error, removes the new storage, unless another process has replaced it
+    /// meanwhile, and all files in a client's directory that was missing or empty before. If
+    /// storage cannot be removed, the error says so.
     pub fn make<T>(
         self,
         coins: Coins,

@@ -160,10 +160,10 @@ impl Location {
         }
     }
 
-    /// Removes storage, complete or half made.
+    /// Removes storage, whether its creation was finished or not.
     ///
     /// # Errors
-    /// If there is nothing, or it cannot be removed.
+    /// If no storage exists at the location, or if it cannot be removed.
     pub fn remove(&self) -> Result<(), OpenError> {
         match self {
             Self::Store(store) => store.remove(),

@@ -99,9 +99,9 @@ impl VolumeLocation {
     /// which makes guessing expensive. A key file takes neither.
     ///
     /// # Errors
-    /// [`Input`](crate::ErrorKind::Input) if something exists there, or if there can be no such
-    /// volume; errors of storage and of the client's directory. What was created is removed again;
-    /// if that fails, the error reports it.
+    /// [`Input`](crate::ErrorKind::Input) if the location is not vacant, or if the options or the
+    /// size are invalid. Also returns errors of storage and of the client's directory. On an error,
+    /// removes what it has created; if storage cannot be removed, the error says so.
     pub fn create(&self, secret: &Secret, bytes: u64) -> Result<Volume, Error> {
         self.create_as(secret, &requirements(bytes, self.location.kind()))
     }

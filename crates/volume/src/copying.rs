@@ -306,7 +306,8 @@ pub enum CopyError {
     /// The progress could not be saved.
     #[error("cannot save the progress of the copy: {0}")]
     Progress(#[source] io::Error),
-    /// The shapes of the destination or the progress do not match the source.
+    /// The trees of the destination do not have the shapes of the source's, the progress counts
+    /// more buckets than the source has, or the number of buckets overflows.
     #[error("the destination is not the one of this copy: name the two stores it was begun with")]
     OtherShapes,
     /// The volume was opened since its copy was begun.

@@ -43,7 +43,7 @@ pub fn change_slots<T, E: From<VolumeError>>(
     Ok(outcome)
 }
 
-/// Checks that the directory is the latest: an older one may not know the newest superblock.
+/// Checks that the directory is the latest: an older one might not know the newest superblock.
 fn check_past(
     store: AnyStore,
     dir: &dyn StateDir,

@@ -19,7 +19,8 @@ use crate::superblock::VolumeId;
 use crate::tampering;
 use crate::volume::{Lengths, SyncMoves};
 
-/// Whether the volume is being closed.
+/// Whether a checkpoint is the last one before the volume is closed. The next opening then needs no
+/// recovery.
 #[derive(Clone, Copy)]
 pub(crate) struct IsClean(pub(crate) bool);
 

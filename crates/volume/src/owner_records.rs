@@ -41,8 +41,8 @@ pub fn authentic_records(
 pub enum RecordsAge {
     /// The records are the newest that the directory names.
     Newest,
-    /// The records are one checkpoint older. Either a crash came between the directory and storage,
-    /// or storage has newer ones elsewhere.
+    /// The records are one checkpoint older. Either the client crashed before it wrote the latest
+    /// anchor to storage, or only servers that do not answer hold newer records.
     Previous,
 }
 

@@ -46,7 +46,7 @@ pub trait RescueTarget {
     fn clear(&mut self, block: u64) -> io::Result<()>;
 }
 
-/// The outcome of a rescue. Secret, except for the damage.
+/// The outcome of a rescue. Secret, except for `damage` and `missing`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rescued {
     /// Number of blocks whose contents were found.

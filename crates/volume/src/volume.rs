@@ -74,7 +74,8 @@ pub struct VolumeOptions {
     /// The length of writes to the client's directory. A [`Disk`](crate::disk::Disk) at a fixed
     /// rate switches to [`Lengths::Constant`] when it starts. Set it here to cover the opening too.
     pub lengths: Lengths,
-    /// Bytes that may be added to a state file after its snapshot before another file replaces it.
+    /// A checkpoint begins a new state file if the current one is longer than twice its snapshot
+    /// plus this number of bytes, or has more than this number of bytes of forgotten ranges.
     pub state_file_bytes_max: u64,
     /// Whether a request for a block that the client finds by its address makes an access anyway.
     /// If not, storage sees how often blocks are requested again. The remaining accesses then
@@ -381,7 +382,7 @@ impl Volume {
     /// Closes the volume, which then needs no recovery.
     ///
     /// # Errors
-    /// Any. Flushed data is still safe.
+    /// Any kind of error. Flushed data is still safe.
     pub fn close(mut self) -> Result<AnyStore, VolumeError> {
         self.check_not_broken()?;
         self.finish_all_reads()?;

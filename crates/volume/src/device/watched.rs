@@ -11,8 +11,8 @@ pub struct WatchedDisk<D: ?Sized, F> {
 }
 
 impl<D: BlockDevice + ?Sized, F: Fn(&DiskOp) + Send + Sync + 'static> WatchedDisk<D, F> {
-    /// Shows the requests to `disk` to `tell`, which runs on the submitting thread, before the disk
-    /// receives the request. Requests are secret.
+    /// Wraps `disk`. Each request is first passed to `tell`, on the submitting thread, and then to
+    /// the disk. Requests are secret.
     pub fn new(disk: Arc<D>, tell: F) -> Self {
         Self { disk, tell }
     }

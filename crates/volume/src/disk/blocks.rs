@@ -223,8 +223,8 @@ impl Blocks {
     }
 
     /// Writes dirty blocks back, the least recently used first. If the policy assigns ranges to the
-    /// first of these blocks, writes only those ranges; otherwise, writes up to `blocks_max`
-    /// blocks.
+    /// least recently used block, writes only the dirty blocks of those ranges; otherwise, writes
+    /// up to `blocks_max` blocks.
     pub(super) fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
         let oldest = self.cache.oldest_dirty(blocks_max);
         let mut accesses = oldest.iter().map(|(block, _)| self.dirty_around(*block));

@@ -58,9 +58,9 @@ pub const BLOCKS_UNDER_WAY_MAX: usize = 512;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DiskOptions {
-    /// Bytes of the cached blocks. Half of them may be dirty. If this is less than a block, there
-    /// is no cache: each request makes its accesses at once, reads and writes alike, and requests
-    /// that are served together access a block once.
+    /// Maximum bytes of cached blocks. Half of them may be dirty. If this is less than a block,
+    /// there is no cache: a read or write accesses all its blocks before it is answered. Requests
+    /// that are served together share accesses to the same block.
     pub cache_bytes_max: u64,
     /// The fixed times and number of accesses. Without a schedule, the disk makes accesses when
     /// requests need them, and storage sees the times.

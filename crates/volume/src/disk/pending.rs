@@ -118,8 +118,9 @@ impl InFlightRequest {
         self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(blocks, sequential_bytes))
     }
 
-    /// Restarts the look-ahead, if the disk accesses ranges: cached blocks were evicted before the
-    /// request used them.
+    /// Restarts the look-ahead after cached blocks were evicted before the request used them.
+    /// Returns the next blocks that must be cached; `None` if there are none, or if the disk
+    /// accesses single blocks only.
     pub(super) fn look_again(&mut self, blocks: &Blocks) -> Option<ReadAhead> {
         if blocks.longest_range() == 1 {
             return None;
@@ -278,8 +279,9 @@ impl Transfer {
         Some(wanted)
     }
 
-    /// Moves the bytes of a part, if its block is cached and may become dirty. Returns whether the
-    /// bytes were moved.
+    /// Moves the bytes of a part. Returns whether they were moved. A read, or a write of less than
+    /// a block, is not possible while the block is not cached. A write is not possible if it would
+    /// make more than `dirty_blocks_max` blocks dirty.
     fn make(&mut self, part: &BlockPart, blocks: &mut Blocks, dirty_blocks_max: usize) -> bool {
         let Blocks { cache, block_bytes, .. } = blocks;
         let bytes = &mut self.data[self.done..][part.range()];

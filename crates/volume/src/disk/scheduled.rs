@@ -234,8 +234,8 @@ impl ScheduledWorker {
         self.blocks.exchange_ranges_exactly(reads, &write_backs, class, self.accesses)
     }
 
-    /// Divides a tick between `reads` missing and `dirty` dirty blocks or ranges, `due` of which
-    /// must be written.
+    /// Divides the accesses of a tick between `reads` missing blocks or ranges and `dirty` dirty
+    /// ones, of which `due` must be written back.
     fn split(&self, reads: usize, due: usize, dirty: usize) -> TickSplit {
         let demand = TickDemand { reads, due, dirty, early_write_backs: self.early_write_backs };
         divide(self.accesses, demand, self.reads_first)
@@ -289,7 +289,8 @@ impl ScheduledWorker {
         self.blocks.missing(needed.take(self.looks_max()), self.accesses)
     }
 
-    /// The blocks of the position map that the first request to forget blocks waits for.
+    /// The blocks of the position map to fetch before the next blocks can be forgotten. Empty if no
+    /// request in flight forgets blocks.
     fn missing_positions(&self) -> Result<Vec<u64>, VolumeError> {
         let forgetting = self.pending.iter().find_map(InFlightRequest::forgets_next);
         forgetting

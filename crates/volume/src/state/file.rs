@@ -326,7 +326,8 @@ impl StateReader {
         Ok(left_out)
     }
 
-    /// Passes all bytes after the last record to `each`, piece by piece, until it breaks.
+    /// Passes all bytes after the last record to `each`, piece by piece, until `each` returns
+    /// [`ControlFlow::Break`].
     fn read_on(
         &mut self,
         mut each: impl FnMut(&LessSafeKey, &[u8]) -> ControlFlow<()>,
@@ -352,8 +353,9 @@ impl StateReader {
         self.end.saturating_sub(self.position.at)
     }
 
-    /// Whether a later frame states that the record which does not open was durable. The starts of
-    /// later records are unknown, so every byte is tried as the start of a frame.
+    /// Whether a later frame states that the record at the current position, which does not open,
+    /// was durable. The starts of later records are unknown, so every byte is tried as the start of
+    /// a frame.
     fn was_durable(&mut self) -> io::Result<bool> {
         let records = self.position.records;
         let fitting = self.bytes_left() / FRAME_BYTES as u64;

@@ -60,7 +60,8 @@ impl Volume {
     /// superblock is written, which comes last.
     ///
     /// # Errors
-    /// Any. The store and the directory are then of no use.
+    /// Any error of the store, the directory, the parameters or the options. The store and the
+    /// directory are then unusable.
     pub fn create(
         store: impl BucketStore + Send + 'static,
         dir: Box<dyn StateDir>,
@@ -76,7 +77,8 @@ impl Volume {
     /// contents. Otherwise each block with data is written, and storage sees how many there are.
     ///
     /// # Errors
-    /// Any, and the errors of `contents`. The store and the directory are then of no use.
+    /// Any error of [`Self::create`] or of `contents`. The store and the directory are then
+    /// unusable.
     pub fn create_with(
         store: impl BucketStore + Send + 'static,
         dir: Box<dyn StateDir>,
@@ -178,7 +180,7 @@ impl Volume {
     /// Opens a volume. Recovers it if it was not closed.
     ///
     /// # Errors
-    /// Any. A failed opening loses nothing.
+    /// Any kind of error. A failed opening loses no data.
     pub fn open(
         store: impl BucketStore + Send + 'static,
         dir: Box<dyn StateDir>,

@@ -10,8 +10,8 @@ use rand::rngs::StdRng;
 
 use crate::support::bench::{Bench, get, places, read};
 
-/// Runs the volume repeatedly. In each run another operation has a fault: every `nth`, with each of
-/// `faults`.
+/// Runs the volume once for every `nth` operation and each of `faults`, with that fault at that
+/// operation. Fails if the volume loses data.
 fn fault_each_nth_operation(
     volume: &SmallVolume,
     survival: Survival,
@@ -92,7 +92,7 @@ fn without_a_cache_every_tenth_operation_may_be_the_last_or_fail() {
     }
 }
 
-/// A crash or an error at any tenth operation on several disks. Each disk fails and loses data
+/// A crash or an error at every tenth operation on several disks. Each disk fails and loses data
 /// independently, also during a flush of all disks.
 #[test]
 fn on_several_disks_every_tenth_operation_may_be_the_last_or_fail() {
@@ -196,7 +196,8 @@ fn overwrite(mut volume: Volume, flushed: &mut u8) -> Result<(), VolumeError> {
     volume.close().map(drop)
 }
 
-/// Two successive openings end at any operation. Storage must not fall two checkpoints behind.
+/// The client crashes in two successive runs, at about the same operation: every pair of points up
+/// to three operations apart is tried. Storage must not fall two checkpoints behind.
 #[test]
 fn two_openings_in_a_row_may_end_at_any_operation() {
     let setup = SmallVolume { steps: 20, ..SmallVolume::default() };
@@ -244,7 +245,8 @@ fn who_lost_power_while_syncing_late_finds_no_tampering_when_syncing_early() {
     }
 }
 
-/// Evictions that recovery repeats have their old names, so they need another key.
+/// Evictions that recovery repeats have their old names, so their buckets must be sealed under
+/// another key.
 #[test]
 fn what_recovery_writes_again_is_sealed_under_another_key() {
     let tree = SmallVolume { leaf_level: 10, ..SmallVolume::default() };

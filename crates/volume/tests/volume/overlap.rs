@@ -295,8 +295,8 @@ fn batches_that_overlap_are_done_in_their_order() {
     }
 }
 
-/// Every request is answered, whatever fails. The steps made for requests depend neither on whether
-/// blocks are dirty, nor on whether blocks in flight are forgotten.
+/// Every request is answered, whichever operation fails. The operations made for requests depend
+/// neither on whether blocks are dirty, nor on whether blocks in flight are forgotten.
 #[test]
 fn steps_depend_on_counts_alone_and_every_request_is_answered() {
     let dirty = || vec![write(50, 1, false)];
@@ -310,8 +310,9 @@ fn steps_depend_on_counts_alone_and_every_request_is_answered() {
     assert_eq!(steps(&Vec::new, &many), steps(&dirty, &many));
 }
 
-/// The steps, in order, for the `first` batch and one more, after the requests `before`. Each step
-/// fails once, which gives its name.
+/// The kinds of the operations, in order, that a disk makes for the `first` batch and the next one,
+/// after the requests `before`. Runs a new disk for each operation and makes it fail, which shows
+/// its kind.
 fn steps(
     before: &dyn Fn() -> Vec<TestRequest>,
     first: &dyn Fn() -> Vec<TestRequest>,
@@ -420,7 +421,7 @@ fn paths_announced(world: &World) -> usize {
     announced.count()
 }
 
-/// A volume with room for all reads that begin here before a checkpoint is due.
+/// A volume that can begin all reads of these tests before a checkpoint is due.
 fn setup() -> SmallVolume {
     SmallVolume { leaf_level: 6, tree_top_levels: 4, ..SmallVolume::default() }
 }

@@ -30,9 +30,10 @@ const FORGET: DirStep = DirStep::Append { records: 1, bytes: AROUND_RECORD + 1 +
 const IN_PLACE: DirStep =
     DirStep::Append { records: 1, bytes: AROUND_RECORD + 1 + 8 + 4 + BLOCK_BYTES as usize };
 
-/// All operations so far. Appends to a new file count together: one section of a state may be
-/// shorter because another is longer. Other appends count one by one, because filler depends on
-/// where they end.
+/// Removes the recorded operations from `steps` and returns them, without [`FORGET`] and
+/// [`IN_PLACE`]. Appends to a new file count together: one section of a state may be shorter
+/// because another is longer. Other appends count one by one, because filler depends on where they
+/// end.
 fn take(steps: &Steps) -> Vec<DirStep> {
     let taken = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
     let mut together: Vec<DirStep> = Vec::new();
@@ -53,8 +54,8 @@ fn take(steps: &Steps) -> Vec<DirStep> {
     together
 }
 
-/// Creates a volume and makes 120 ticks. The client makes a request before every `period`-th of
-/// them.
+/// Creates a volume and makes 120 ticks. The client makes its requests before every `period`-th
+/// tick.
 fn bench(
     setup: SmallVolume,
     world: &World,

@@ -250,8 +250,9 @@ fn blocks_on_the_client_make_an_access_unless_the_owner_says_otherwise() {
 
 // ───────────────────────────── a volume and its view ─────────────────────────────
 
-/// Like the test above, but after a failed sync of the log, whose records may be in a cache only.
-/// The volume is opened again on the same machine, and the power fails during recovery.
+/// Like [`no_leaf_that_recovery_has_shown_is_forgotten`], but after a failed sync of the log, whose
+/// records may be in a cache only. The volume is opened again on the same machine, and the power
+/// fails during recovery.
 #[test]
 fn no_leaf_that_recovery_has_shown_is_forgotten_after_a_failed_sync() {
     let setup = volume(SyncMoves::BeforeReads);

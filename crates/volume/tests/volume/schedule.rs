@@ -170,8 +170,8 @@ fn all_clients_look_alike() {
     }
 }
 
-/// Every volume with every size of state files, each pair with one way to sync moves. Each way is
-/// combined with every volume and every size.
+/// Every volume with every size of state files. The options for syncing moves alternate, so that
+/// each of them occurs with every volume and with every size.
 pub(crate) fn setups() -> impl Iterator<Item = SmallVolume> {
     // State files that fill up with a few trims, and large ones.
     let sizes = [0, 2_000, 1 << 20];

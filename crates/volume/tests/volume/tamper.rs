@@ -243,8 +243,8 @@ fn a_directory_from_before_a_recovery_is_noticed() {
     }
 }
 
-/// A directory copied since the latest checkpoint is detected: an eviction that storage has seen
-/// shows its age.
+/// A backup of the client's directory from after the latest checkpoint is detected once it is
+/// restored: storage has seen an eviction that the backup does not know.
 #[test]
 fn a_directory_from_within_a_checkpoint_is_noticed_after_an_eviction() {
     for accesses_before in 0..u64::from(EVICT_PERIOD) {

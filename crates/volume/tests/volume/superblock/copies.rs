@@ -332,7 +332,8 @@ type CrashingStore = Faulty<MemoryStore, Crashing>;
 /// The rule of a store that crashes. Remembers unflushed writes.
 struct Crashing {
     calls_left: usize,
-    /// The contents of each copy when it was last durable.
+    /// For each write of a copy since the last flush, in order: the number of the copy, and its
+    /// contents before the write.
     unflushed: Vec<(usize, Vec<u8>)>,
 }
 

@@ -67,8 +67,9 @@ impl Hosts {
     }
 }
 
-/// A server store for the volume's records, of which some servers, the first or the last, hold
-/// these other bytes.
+/// A server store that holds a volume's `records`. With `other`, a read that returns the values of
+/// several servers also returns these bytes as a further value: before the honest value if the flag
+/// is set, otherwise after it.
 pub(crate) fn store(
     hosts: Hosts,
     records: CrashStore,
