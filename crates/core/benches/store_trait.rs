@@ -1,4 +1,4 @@
-//! The cost of different forms of the store trait: `docs/adr/0001-store-trait.md`.
+//! Measures the cost of different forms of the store trait: see `docs/adr/0001-store-trait.md`.
 //!
 //! Each benchmark reads one random path of a tree like RAW ORAM's at 2^20 blocks of 64 bytes, and
 //! adds up the first eight bytes of every bucket. The benchmarks differ in how they pass the bytes.

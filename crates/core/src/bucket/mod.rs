@@ -168,8 +168,8 @@ impl BucketFormat {
         TreeShape::new(self.levels.iter().map(shape).collect())
     }
 
-    /// Compares `address` with every entry of an opened table of `slots` entries, and validates
-    /// each. At least [`TABLE_SLACK_BYTES`] must follow the table.
+    /// Searches an opened table of `slots` entries for `address`, and checks that each entry is ⊥
+    /// or an address below the capacity. At least [`TABLE_SLACK_BYTES`] must follow the table.
     #[inline]
     pub(crate) fn search(&self, table: &[u8], slots: usize, address: u64) -> Search {
         let Field { bytes, mask } = self.addresses;

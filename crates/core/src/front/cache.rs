@@ -11,14 +11,14 @@ use crate::stash::StashView;
 /// When a block that the cache has fetched moves to another path (IR-ORAM, section IV-D).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemapPolicy {
-    /// Blocks move at the access. The block stays in the ORAM, and the cache has a copy. A dirty
+    /// A block moves when it is fetched. It stays in the ORAM, and the cache has a copy. A dirty
     /// victim costs one more access; a clean one costs none.
     #[default]
     AtAccess,
-    /// Blocks move at the eviction from the cache (Nagarajan et al., ASPLOS'19; LLC-D). An access
-    /// takes the block out of the ORAM. A victim, dirty or clean, goes into the stash with a fresh
-    /// leaf. This needs no access to data. But it needs a second look-up in the position map, whose
-    /// blocks may have left the PLB.
+    /// A block moves when the cache evicts it (Nagarajan et al., ASPLOS'19; LLC-D). An access takes
+    /// the block out of the ORAM. A victim, dirty or clean, goes into the stash with a fresh leaf.
+    /// This needs no access to data, but a second look-up in the position map. The position-map
+    /// blocks for that look-up might no longer be in the PLB.
     Delayed,
 }
 
@@ -95,7 +95,8 @@ pub struct CachedOram<O> {
 /// A function that fetches the block of an address.
 type Fetch<O> = fn(&mut O, u64, &mut [u8]) -> Result<(), Error>;
 
-/// A function that gives a victim back to the ORAM. Returns whether the ORAM had to take it.
+/// A function that returns a victim to the ORAM if necessary. Returns whether it was necessary: if
+/// remapping is delayed, always; otherwise, only if the victim is dirty.
 type WriteBack<O> = fn(&mut O, CachedBlock, &[u8]) -> Result<bool, Error>;
 
 /// A block in the cache.

@@ -57,9 +57,9 @@ pub trait Oram {
     /// Bytes of a block. Public.
     fn block_bytes(&self) -> usize;
 
-    /// Serves a batch in order, with one access for each request. Storage may see that they form a
-    /// batch: the path of the next access is announced ahead of time, in windows of
-    /// [`WINDOW_ACCESSES_MAX`](crate::scheme::WINDOW_ACCESSES_MAX).
+    /// Serves a batch in order, with one access for each request. Storage might see that the
+    /// requests form a batch, because paths are announced before they are read, within windows of
+    /// at most [`WINDOW_ACCESSES_MAX`](crate::scheme::WINDOW_ACCESSES_MAX) requests.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) for the whole batch, before anything is
@@ -279,7 +279,7 @@ pub(crate) fn visit_tree(
     })
 }
 
-/// Checks every request of a batch.
+/// Checks every request of a batch with [`check_request`].
 pub(crate) fn check_requests<O: Oram>(oram: &O, batch: &[Access<'_>]) -> Result<(), Error> {
     batch.iter().try_for_each(|request| {
         check_request(request.address, &request.op, oram.capacity(), oram.block_bytes())

@@ -47,7 +47,7 @@
 //! 1. Each block is sealed under its count. A block served in place would be sealed twice under one
 //!    count.
 //! 2. A block taken out of the tree looks like a block that storage has deleted.
-//! 3. Its counters are in the position map of Freecursive ORAM.
+//! 3. The counters of PMMAC are in the position map of Freecursive ORAM.
 //! 4. Both trees would be sealed under one key.
 //! 5. ρ has two trees and takes one scheme for each.
 //! 6. Plain recursion is a literal version to compare with. Freecursive ORAM without a PLB makes

@@ -10,7 +10,7 @@ use crate::geometry::BucketId;
 /// header, optional data of the scheme, and the slots, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelShape {
-    /// Number of buckets on the level, with indices from 0: `2^level`, or less if storage does not
+    /// Number of buckets on the level, with indices from 0: `2^level`, or fewer if storage does not
     /// hold all of them.
     pub buckets: u64,
     /// Number of slots of a bucket.

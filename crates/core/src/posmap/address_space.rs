@@ -9,7 +9,8 @@ use core::ops::Range;
 use crate::error::{Error, ErrorKind};
 
 /// One range of addresses for the blocks of all levels: data on level 0, then the levels of the
-/// position map. The positions of the last level's blocks are on the client.
+/// position map. The positions of the last level's blocks are on the client. The *chain* of a data
+/// block consists of the block itself and, on each level above, the position-map block for it.
 ///
 /// ```text
 /// ┌────────────────────┬──────────────┬─────────┐
@@ -95,7 +96,7 @@ impl AddressSpace {
     }
 
     /// The parent of the block `address`, and the block's index among the parent's children. If the
-    /// position is in the client's table, returns `Err` with the index of its entry.
+    /// position of `address` is in the client's table, returns `Err` with the index of its entry.
     pub(crate) fn parent(&self, address: u64) -> Result<(u64, usize), u64> {
         let level = self.level(address);
         let number = address - self.starts[level];

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A block's leaf is a pseudorandom function of its address and its two counters. Each access adds
-//! 1 to its IC. If the IC overflows, the group is reset: GC + 1, and all ICs 0. All blocks of the
-//! group then have new leaves and must be moved. Bits are numbered from the lowest bit of the first
-//! byte.
+//! 1 to its IC. If the IC overflows, the group is reset: GC increases by 1, and all its ICs become
+//! 0. All blocks of the group then have new leaves and must be moved. Bits are numbered from the
+//! lowest bit of the first byte.
 
 use crate::error::{Error, ErrorKind};
 

@@ -77,7 +77,7 @@ impl LivePosMap {
         self.table.is_clear(range)
     }
 
-    /// Whether a copy of `address` stored with `leaf` is the current one.
+    /// Whether a copy of `address` stored with `leaf` is the current copy of the block.
     #[inline]
     pub fn is_live_at(&self, address: u64, leaf: Leaf) -> bool {
         self.table.get(address) == Some(Mapping { leaf, live: true }.entry())

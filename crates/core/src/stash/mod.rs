@@ -128,8 +128,8 @@ impl Stash {
     /// Algorithm 1: moves as many blocks as possible, each as deep as possible, from the stash into
     /// `plan` for the path to `leaf`. The remaining blocks keep their order.
     ///
-    /// A block stays if its deepest free bucket belongs to `top` and its set there is full. Higher
-    /// levels are not tried for this block (IR-ORAM, section IV-C).
+    /// A block stays if its deepest free bucket belongs to `top` and its set there is full. Levels
+    /// nearer the root are not tried for this block (IR-ORAM, section IV-C).
     #[inline]
     pub(crate) fn push_to_leaf(&mut self, leaf: Leaf, top: &mut TreeTop, plan: &mut PathPlan) {
         plan.clear();

@@ -205,7 +205,7 @@ fn freecursive_is_a_map() {
     }
 }
 
-/// The configuration with a tree top of either kind, or without one.
+/// `tree` with a random tree top of either kind, or without one.
 fn with_any_top(tree: TreeConfig, coins: &mut StdRng) -> TreeConfig {
     let tree_top_levels = pick(&[0, 1, 3], coins).min(tree.geometry.leaf_level());
     let tree_top = match pick(&[0, 1, 2, 4], coins) {
@@ -362,10 +362,10 @@ fn without_a_plb_every_request_needs_its_whole_chain() {
     }
 }
 
-/// Tests the miss rate of two PLBs that are half as large as the level they cache. If 128 blocks
-/// share 64 direct-mapped lines, each line has two candidates and holds the last one used, so half
-/// of the uniform requests miss. A fully associative PLB holds the last 64 of the 128 blocks, with
-/// the same result.
+/// Tests the miss rate of direct-mapped, 4-way and fully associative PLBs that are half as large as
+/// the level they cache: half of the uniform requests miss. If 128 blocks share 64 direct-mapped
+/// lines, each line has two candidates and holds the last one used. A fully associative PLB holds
+/// the last 64 of the 128 blocks. In a PLB as large as the level, almost no request misses.
 #[test]
 fn uniform_requests_miss_as_often_as_the_plb_is_too_small() {
     let config = |plb_ways| two_levels(64, plb_ways).with_client_entries_max(128);

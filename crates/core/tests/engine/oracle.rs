@@ -22,8 +22,8 @@ use rand::{RngExt, SeedableRng};
 
 // ───────────────────────────── the grid ─────────────────────────────
 
-/// Tests every capacity with every profile of slots and every tree top. The other parameters are
-/// drawn at random for each combination.
+/// Tests that Path ORAM behaves like its reference, for every combination of capacity, slots per
+/// level, and tree top. The other parameters are drawn at random for each combination.
 #[test]
 fn path_oram_is_its_reference() {
     for_each_point(|point, coins| {

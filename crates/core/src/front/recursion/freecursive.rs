@@ -82,7 +82,7 @@ pub struct FreecursiveOram<S, R> {
 }
 
 impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
-    /// Puts the front end in front of an empty `scheme`. The scheme was made with
+    /// Puts the front end in front of an empty `scheme`. The scheme must have been made with
     /// [`FreecursiveConfig::path_tree`], [`FreecursiveConfig::raw_tree`] or a tree of another
     /// geometry that is at least as large. `coins` must be unpredictable to storage.
     ///

@@ -11,11 +11,11 @@
 //!
 //! # What storage sees of Freecursive ORAM
 //! A sequence of path accesses of one shape, to leaves that are uniform, independent and never used
-//! before. It cannot tell which of them fetch data and which the position map. But it sees **the
-//! number of accesses**, which depends on the addresses: a scan needs about one per request, random
-//! requests two or three.
+//! before. Storage cannot tell which of them fetch data and which fetch the position map. But it
+//! sees **the number of accesses**, which depends on the addresses: a scan needs about one per
+//! request, random requests two or three.
 //!
-//! With [`HitPolicy::Serve`](crate::HitPolicy::Serve) it also depends on which blocks were
+//! With [`HitPolicy::Serve`](crate::HitPolicy::Serve) the number also depends on which blocks were
 //! requested recently. A block in the stash or in a set-associative tree top needs no access, and
 //! no position-map block either. The remaining paths are [no longer
 //! independent](crate::HitPolicy::Serve) of the evictions before them. To hide the number of

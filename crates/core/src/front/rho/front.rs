@@ -42,8 +42,8 @@ where
         self.dummy()
     }
 
-    /// Never serves a request: even a request for a block in the array must make an access when it
-    /// is the small tree's turn in the pattern.
+    /// Serves nothing and returns false: every request must make its accesses in the pattern, even
+    /// if the client holds the block.
     fn serve_on_client(&mut self, _: u64, _: &mut Op<'_>) -> Result<bool, Error> {
         check_not_broken(self.broken)?;
         Ok(false)
@@ -74,7 +74,8 @@ where
         })
     }
 
-    /// Searches the stash of the tree that holds the block according to the array.
+    /// Searches only the tree that holds the block according to the array, and of this tree only
+    /// the part on the client.
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         check_request(address, &Op::Read(block), self.main.capacity(), self.main.block_bytes())?;
         check_not_broken(self.broken)?;

@@ -2,9 +2,9 @@
 //!
 //! As in Freecursive ORAM, data and position map share one tree and one range of addresses, and
 //! position-map blocks in use stay on the client. Unlike in Freecursive ORAM, a position-map block
-//! holds leaves instead of counters. Blocks of a disk are large, so one holds hundreds of leaves,
-//! and a level of the map rarely has more than a thousandth of the blocks below. No group is ever
-//! reset.
+//! holds leaves instead of counters. Blocks of a disk are large: a position-map block of 4 KiB
+//! holds 1024 leaves of 4 bytes, so a level of the map has about a thousandth of the blocks of the
+//! level below. No group is ever reset.
 //!
 //! ```text
 //! entry (of a block or of the table): 0, or (leaf ‖ live) + 1; 4 bytes below 2^31 leaves, else 8
@@ -128,7 +128,7 @@ impl EntryFormat {
         block[child * self.bytes..][..self.bytes].copy_from_slice(&entry[..self.bytes]);
     }
 
-    /// Marks the blocks of these entries as not live.
+    /// Marks the blocks of the entries `children` as not live.
     fn empty(self, block: &mut [u8], children: Range<usize>) -> Result<(), Error> {
         for child in children {
             if let Some(mapping) = self.get(block, child)? {
@@ -221,7 +221,7 @@ impl NestedPosMap {
     /// Maps a block whose position is on the client.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] if it is not.
+    /// [`ErrorKind::InvalidRequest`] if the position is not on the client.
     pub(crate) fn set(&mut self, address: u64, mapping: Mapping) -> Result<(), Error> {
         match self.space.parent(address) {
             Err(entry) => self.table.set(entry, mapping),
@@ -283,10 +283,11 @@ impl NestedPosMap {
         }
     }
 
-    /// The position-map blocks to fetch next, before [`Self::forget`]. It needs the blocks whose
-    /// entries the range covers only in part, and the parents of blocks on the client. For each of
-    /// them that is missing, this returns the highest missing block of its chain. If the result is
-    /// empty, [`Self::forget`] can proceed.
+    /// The position-map blocks to fetch next, before [`Self::forget`]. [`Self::forget`] needs the
+    /// position-map blocks whose entries `range` covers only in part, and the parents of
+    /// position-map blocks on the client. For each of these blocks that is not on the client, this
+    /// function returns the highest missing block of its chain. If the result is empty,
+    /// [`Self::forget`] can proceed.
     pub(crate) fn missing_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
         let mut missing = BTreeSet::new();
         let mut numbers = range;
@@ -352,14 +353,14 @@ impl NestedPosMap {
         held.filter(|number| numbers.contains(number)).collect()
     }
 
-    /// The numbers of the parents of those blocks of `level` that are in a range and on the client.
+    /// The numbers of the parents of those blocks `numbers` of `level` that are on the client.
     fn parents_of_held(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
         let held = self.plb_blocks_on(level, numbers).into_iter();
         held.map(|number| self.space.parents(&(number..number + 1)).start).collect()
     }
 
-    /// The parents of a range of `level` that also have children outside of the range: at most its
-    /// first and last parent.
+    /// The numbers of the parents of the blocks `numbers` of `level` that also have other children.
+    /// These are at most the first and the last parent.
     fn partly_covered(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
         let parents = self.space.parents(numbers);
         let ends = [parents.start, parents.end.saturating_sub(1)];
@@ -371,7 +372,7 @@ impl NestedPosMap {
         ends.into_iter().filter(is_partly).collect()
     }
 
-    /// The numbers of the parents whose children are all in a range of `level`.
+    /// The numbers of the parents whose children are all among the blocks `numbers` of `level`.
     fn wholly_covered(&self, level: usize, numbers: &Range<u64>) -> Range<u64> {
         let parents = self.space.parents(numbers);
         let partly = self.partly_covered(level, numbers);

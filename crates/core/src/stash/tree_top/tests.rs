@@ -180,8 +180,8 @@ proptest! {
     }
 }
 
-/// Tests that blocks per set are Poisson-distributed, for consecutive addresses, distant addresses,
-/// and both.
+/// Tests that the number of blocks per set has the variance of a Poisson distribution, for
+/// addresses at different distances.
 #[test]
 fn addresses_are_spread_evenly() {
     const SETS: usize = 1023;

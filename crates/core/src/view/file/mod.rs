@@ -3,7 +3,7 @@
 //!
 //! A *number* is an unsigned 64-bit integer in LEB128: seven bits per byte, lowest first, with the
 //! top bit set on all bytes but the last. It must have the shortest encoding, so a view has exactly
-//! one file of each version, and a reader refuses any other.
+//! one file of each version, and a reader refuses longer encodings.
 //!
 //! ```text
 //! file    = "OBLVIEW" version can servers ( [ time ] ( event | message ) )* end
@@ -11,19 +11,19 @@
 //! can     = number: the recorded store's abilities besides moving whole buckets, as a sum
 //!             1  parts of buckets: headers and single slots
 //!           2 and 4 are reserved for conditional writes and for sums of slots
-//! servers = one byte: number of share servers, 7 at most; 0 if storage is one place, then no more
+//! servers = one byte: number of share servers, 7 at most; 0 for a single store, then no more
 //!           [ colluding watched ]
 //!             colluding  one byte: how many of them may collude, one at least and not all
 //!             watched    one byte: bit i is 1 if the file has the messages that server i + 1
 //!                        exchanged with others
 //! time    = 0x81 number: microseconds, one at least, from the previous time, or the beginning of
-//!           the recording, to the trip of what follows; that is the first of its trip
+//!           the recording, to the next event or message, which must begin a new trip
 //! event   = tag trip [ place ] bytes
 //! tag     = one byte: operation + 4 · part                       0x00 ..= 0x0F
 //!             operation  0 prefetch, 1 read, 2 write, 3 flush
 //!             part       0 whole, 1 header, 2 slot, 3 none: for a flush, and only for a flush
-//! trip    = number: the trip minus the trip of the event before (modulo 2^64);
-//!           the event before the first has trip 0
+//! trip    = number: the trip minus the trip of the previous event or message (modulo 2^64);
+//!           for the first one, the trip itself
 //! place   = tree level index [ slot ]      absent when the part is "none"
 //! tree    = number, 65,535 at most
 //! level   = one byte, 40 at most
@@ -31,16 +31,16 @@
 //! slot    = number, 65,535 at most; present when the part is "slot"
 //! bytes   = number: bytes that moved
 //! message = way trip party partner [tree] eviction attempt round part shares seeds bytes
-//! way     = one byte: 0x10 for what a server sent, 0x11 for what it got
-//! party   = one byte: the server that saw it, from 1; one of the watched servers
+//! way     = one byte: 0x10 if `party` sent the message, 0x11 if it received it
+//! party   = one byte: the server that saw the message, from 1; one of the watched servers
 //! partner = one byte: the other server
 //! [tree]  = one byte: 0 if the server did not know the tree yet; 1 for the data's tree, then the
 //!           position map's, 8 at most
 //! eviction, attempt = numbers, as in the message
-//! round   = one byte: the level being written; 0 for the end of what is dealt
-//! part    = number, 2^32 - 1 at most: which part of every block
-//! shares, seeds = one byte each: number of shares in it, and how many of them are seeds
-//! end     = 0x80 number: how many events and messages there were; nothing follows
+//! round   = one byte: the level being written; 0 for the message that ends the dealt data
+//! part    = number, 2^32 - 1 at most: the index of the part of every block
+//! shares, seeds = one byte each: number of shares in the message, and of seeds among them
+//! end     = 0x80 number: number of events and messages; nothing follows
 //! ```
 //!
 //! A trip without a time came within the same microsecond as the previous trip.

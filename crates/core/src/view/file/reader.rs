@@ -90,7 +90,7 @@ impl<R: Read> ViewReader<R> {
         self.micros
     }
 
-    /// The next item, or `None` at a valid end.
+    /// Reads the next item. `None` at a valid end of the file.
     fn observed(&mut self) -> Result<Option<Observed>, ViewFileError> {
         let mut at = self.input.offset;
         let mut tag = self.input.byte()?;
@@ -122,7 +122,8 @@ impl<R: Read> ViewReader<R> {
         Ok(Some(observed))
     }
 
-    /// The running number of the next item.
+    /// Reads the running number of a call or message. `is_timed` says whether a time came before
+    /// it: the number must then be a new one.
     fn trip(&mut self, is_timed: bool) -> Result<u64, ViewFileError> {
         let at = self.input.offset;
         let step = self.input.number()?;

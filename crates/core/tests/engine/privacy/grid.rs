@@ -118,8 +118,8 @@ fn shapes(combination: &Combination, view: &[Event]) -> Vec<EventShape> {
 /// Minimum number of accesses in a run for the statistical tests of its leaves.
 const ENOUGH: usize = 4000;
 
-/// Tests the leaves of every combination. If the combination serves hits, tests only the promises
-/// of [`HitPolicy::Serve`].
+/// Tests that the leaves of every combination of the covering set are uniform, independent and used
+/// once. If the combination serves hits, the leaves need not be [independent](HitPolicy::Serve).
 #[test]
 fn has_leaves_that_are_uniform_independent_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);

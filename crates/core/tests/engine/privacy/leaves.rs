@@ -31,7 +31,8 @@ fn are_uniform_independent_and_fresh() {
     verdicts.conclude();
 }
 
-/// Tests the leaves of data, of the position map, and of blocks moved by group resets.
+/// Tests that all leaves of Freecursive ORAM are uniform, independent and used once: those of data,
+/// of the position map, and of blocks moved by group resets.
 #[test]
 fn of_freecursive_are_uniform_independent_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);

@@ -33,7 +33,7 @@ const STASH_BLOCKS_MAX: usize = CAPACITY as usize;
 /// The number of blocks forgotten at once, after every second batch.
 const FORGOTTEN_AT_ONCE: u64 = 3;
 
-/// The lengths of batches, in a cycle.
+/// The lengths of batches, used cyclically.
 const BATCHES: [usize; 6] = [1, 7, 2, 16, 1, 5];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -402,10 +402,9 @@ pub(crate) struct Run {
 /// The number of occurrences of rare states. Would be secret in a real system.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct States {
-    /// Number of times that the requested block was in the stash. Only known for the first request
-    /// of a batch.
+    /// Number of batches whose first requested block was in the stash when the batch began.
     pub(crate) stash_hits: usize,
-    /// Number of times that the stash was at its bound.
+    /// Number of times that the stash was at its bound when a batch began.
     pub(crate) stash_at_bound: usize,
     /// Number of times that the stash was empty when a batch began.
     pub(crate) stash_empty: usize,
@@ -414,12 +413,11 @@ pub(crate) struct States {
     /// Maximum number of blocks left in the stash after an eviction.
     pub(crate) peak_stash_blocks: usize,
     pub(crate) never_written_reads: usize,
-    /// Number of times that a batch requested one block twice.
+    /// Number of requests for a block that the same batch had already requested.
     pub(crate) repeats_in_batch: usize,
-    /// Number of times that the requested block had been requested before.
+    /// Number of requests for a block that had been written before and not forgotten since.
     pub(crate) repeats: usize,
-    /// Number of times that a live block was forgotten just before the next request, which was for
-    /// it.
+    /// Number of times that a live block was forgotten directly before a request for it.
     pub(crate) forgotten_just_before: usize,
     /// The tally of the front end.
     pub(crate) frontend: FrontTally,
@@ -451,7 +449,8 @@ impl States {
         self.most_at_start = self.most_at_start.max(stash.blocks());
     }
 
-    /// Checks that the rare states occurred that runs over all workloads always reach.
+    /// Checks that each of the rare states that runs over all workloads should reach occurred at
+    /// least `times` times, and that blocks were stuck in the stash.
     #[track_caller]
     pub(crate) fn assert_rare_ones_occurred(&self, times: usize) {
         let states = [self.stash_hits, self.stash_empty, self.never_written_reads, self.repeats];
@@ -459,7 +458,8 @@ impl States {
         assert!(self.peak_stash_blocks >= 4, "blocks were never stuck: {self:?}");
     }
 
-    /// Checks that the rare states occurred that runs of Freecursive ORAM reach in addition.
+    /// Checks that each of the rare states that only Freecursive ORAM has occurred at least `times`
+    /// times.
     #[track_caller]
     pub(crate) fn assert_rare_ones_of_the_frontend_occurred(&self, times: u64) {
         let FrontTally { position_map_accesses, remap_accesses, plb_hits, .. } = self.frontend;

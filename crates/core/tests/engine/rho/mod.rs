@@ -92,7 +92,7 @@ fn tight(seed: u64) -> (RhoConfig, FreecursiveOram<Trees, StdRng>) {
     (config, main)
 }
 
-/// A literal array: the addresses of each set, least recently used first.
+/// A literal model of the array of ρ: the addresses of each set, least recently used first.
 struct Array {
     ways: usize,
     sets: Vec<Vec<u64>>,

@@ -11,7 +11,7 @@ use super::build::{BLOCK_BYTES, CAPACITY, Log, compose};
 use super::composed::Composed;
 use super::factors::{Bound, Combination, Requests, Scheme};
 
-/// The lengths of batches, in a cycle.
+/// The lengths of batches, used cyclically.
 const BATCHES: [usize; 6] = [1, 7, 2, 16, 1, 70];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
