@@ -4,8 +4,8 @@
 //!
 //! Each of 2*t* + 1 servers, the *dealers*, shares its share of the product among all servers. Each
 //! server adds the shares that it received, each multiplied by a weight. With these weights, a
-//! secret is recovered from the dealers' shares. They are the first row of the inverse of their
-//! Vandermonde matrix.
+//! secret is recovered from the dealers' shares. The weights are the first row of the inverse of
+//! the dealers' Vandermonde matrix.
 
 use rand_core::CryptoRng;
 

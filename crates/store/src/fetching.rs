@@ -29,8 +29,8 @@ pub(crate) struct Fetching {
 /// Maximum number of bytes of one request, when adjacent extents are joined into it.
 const REQUEST_BYTES_MAX: usize = 1 << 20;
 
-/// Joins fetches that are adjacent in the file, and equally adjacent in the buffer. Between two of
-/// them there may be padding up to the next sector.
+/// Joins fetches that follow each other in the file, at the same distance as in the buffer. Between
+/// two of them there may be padding of less than a sector.
 fn join_neighbours(fetches: &[Fetch], requests: &mut Vec<Fetch>) {
     requests.clear();
     for fetch in fetches {

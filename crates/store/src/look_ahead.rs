@@ -50,8 +50,9 @@ struct Trips {
     /// The trip that the thread is reading; `None` if the store has discarded it since.
     under_way: Option<Arc<[Fetch]>>,
     read: VecDeque<Trip>,
-    /// The unused buffers, followed by the number of all buffers, used or not.
+    /// The unused buffers.
     spare: Vec<Buffer>,
+    /// The number of all buffers, used or not.
     buffers: usize,
     /// Whether the thread waits for work and has not been woken yet.
     is_idle: bool,

@@ -5,10 +5,11 @@
 //! own file, then [`StoreKind`], [`Location`], this file, tests, help texts, and documents. The
 //! simplest complete store to start from is the example `own_store` of the crate `oblivio`.
 //!
-//! In this file the compiler finds [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`],
+//! For a new variant of [`StoreKind`] or [`Location`], the compiler reports these functions of this
+//! file as incomplete: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`],
 //! [`Location::create`], [`Location::open_as_it_is`], [`Location::look`],
 //! [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`] and
-//! [`Location::shared_file`]. It does not find [`Location::open`],
+//! [`Location::shared_file`]. It does not report [`Location::open`],
 //! [`Location::open_without_header`], [`Location::is_incomplete`] and the function `check_apart`,
 //! which assume a [`File`](Location::File): check each of them. A stripe over stores of the new
 //! kind needs no further code.

@@ -100,9 +100,9 @@ impl Default for FileOptions {
 
 /// Untrusted storage on a sparse file.
 ///
-/// Only flushed writes are durable; dropping the store drops bytes that were kept back. All calls
-/// fail after a write or flush has failed, because the state of the file is then unknown. The
-/// caller must then reopen the file.
+/// Only flushed writes are durable; dropping the store loses written bytes that are still in
+/// memory. All calls fail after a write or flush has failed, because the state of the file is then
+/// unknown. The caller must then reopen the file.
 pub struct FileStore {
     medium: Arc<Medium>,
     layout: FileLayout,

@@ -18,8 +18,9 @@ use crate::worker::{Act, TripShare, Worker};
 
 /// A store whose levels are distributed over its members (rORAM, section VIII-A: parallel storage).
 ///
-/// Each member works on a separate thread, so that all seek at once. A trip goes to the members
-/// that hold its pieces. Which members these are depends only on the pieces, which are public.
+/// Each member works on a separate thread, so that all members seek at the same time. A trip goes
+/// to the members that hold its pieces. Which members these are depends only on the pieces, which
+/// are public.
 ///
 /// All calls fail after a write or flush has failed on a member, because the state of the members
 /// is then unknown. The caller must then reopen the members. After a failed read, other reads can

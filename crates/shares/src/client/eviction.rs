@@ -30,7 +30,8 @@ impl<E: Zeroize> EvictionPlan<E> {
 /// A block in a slot, with the leaf that it is mapped to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Occupant {
-    /// The block's identity: its address, or a secret label if servers that collude could read it.
+    /// The block's identity: its address, or a secret label if colluding servers could read the
+    /// address.
     pub(crate) label: usize,
     pub(crate) leaf: Leaf,
 }

@@ -263,8 +263,8 @@ impl<F: Field> Client<F> {
         self.written += 1;
     }
 
-    /// Evicts the next path (Subroutine 3, steps 1 to 17). Returns a request for each server. An
-    /// eviction may be made early.
+    /// Evicts the next path (Subroutine 3, steps 1 to 17). Returns a request for each server. The
+    /// caller may evict before the root is full.
     ///
     /// If servers do not finish the eviction, all [roll back](crate::server::Server::roll_back) and
     /// receive the same requests again as a [later attempt](Self::next_attempt). Repeating the same

@@ -119,8 +119,8 @@ impl ClientState {
         self.point_after(self.accesses)
     }
 
-    /// The point before the eviction that follows access `access`; `None` if no eviction follows
-    /// it.
+    /// The point between access `access` and the eviction directly after it. `None` if another
+    /// access comes next.
     pub(super) fn full_after(&self, access: u64) -> Option<TreePoint> {
         let TreePoint { evictions, written } = self.point_after(access);
         let written = written + 1;

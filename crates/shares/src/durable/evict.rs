@@ -181,8 +181,10 @@ impl ShareArray {
         servers::failure_error(&*self.store, failed, advice)
     }
 
-    /// Asks all servers for their progress, and updates which servers lack blocks. Returns whether
-    /// all servers answer, each with a point that is possible before or after this eviction.
+    /// Asks all servers for their progress, and updates their participation. Returns the answers,
+    /// and whether every server can take part. A server cannot if it failed, or if its progress is
+    /// invalid, is further than after this eviction, or belongs to an earlier eviction. A server
+    /// that only lacks blocks can take part: it catches up.
     fn progress_at(
         &mut self,
         tree: usize,
@@ -302,8 +304,8 @@ fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
     honest.saturating_add(ATTEMPTS_APART_MAX)
 }
 
-/// The minimum number of attempts before the client gives up an eviction. Attempts that fail
-/// because of a lost link do not count.
+/// The client gives up an eviction after this number of failed attempts. Attempts that fail because
+/// of a lost link do not count. It gives up immediately after a failure that would repeat.
 const TRIES_MIN: u32 = 5;
 
 /// The minimum number of attempts if links are missing. After a short outage, a server may still

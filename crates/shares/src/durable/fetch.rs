@@ -22,7 +22,7 @@ pub(super) struct Fetched {
     pub(super) failed: Vec<(usize, StoreError)>,
 }
 
-/// Fetches shares of slots from all servers, at the same point of each server.
+/// Fetches shares of slots from each server for which `is_asked` is true, all at point `at`.
 pub(super) fn fetch(
     servers: &mut TreeServers<'_>,
     is_asked: &[bool],
@@ -34,8 +34,8 @@ pub(super) fn fetch(
     fetch_each(servers, &asked, slots, slot_bytes)
 }
 
-/// Fetches shares of slots, at a separate point of each server. The caller must ensure that the
-/// slots have the same contents at all these points.
+/// Fetches shares of slots from each server at its point in `asked`. A server whose entry is `None`
+/// is not asked. The caller must ensure that the slots have the same contents at all these points.
 pub(super) fn fetch_each(
     servers: &mut TreeServers<'_>,
     asked: &[Option<TreePoint>],

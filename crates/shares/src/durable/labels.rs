@@ -16,7 +16,7 @@ use crate::map_trees::Levels;
 use crate::map_trees::map_block::{number_of, put_number};
 
 /// A secret permutation of addresses, different for each tree: FF1 (NIST SP 800-38G) on bit
-/// strings. Unlike random labels, no two blocks have the same label.
+/// strings. So no two blocks have the same label, which random labels would not ensure.
 pub(super) struct Labels {
     cipher: FF1<Aes256>,
     /// For each tree, the bytes of a label, starting with the data tree.

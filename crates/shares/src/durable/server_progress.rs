@@ -38,8 +38,8 @@ use crate::tree::Tree;
 /// A server's progress, or why it did not answer.
 pub(super) type EpochAnswer = Result<HostEpoch, StoreError>;
 
-/// Asks all servers for their progress. Then sends each server that is set up its setup again,
-/// which changes nothing on the right server. A server with another number, other companions, or
+/// Asks all servers for their progress. Then sends its setup again to each server that is set up.
+/// This changes nothing on the right server. A server with another number, other companions, or
 /// another tree or field refuses.
 ///
 /// # Errors

@@ -94,8 +94,8 @@ impl Marks<'_> {
         Ok(latest.map_or_else(|| vec![0; self.tree.slots()], |page| page.marks.clone()))
     }
 
-    /// Whether this server knows the marks of a bucket at point `at`. It may not know them at an
-    /// earlier point that it has rolled back, or that it never reached.
+    /// Whether this server knows the marks of a bucket at point `at`. It can lack the marks of an
+    /// earlier point if it has rolled back since, or never reached that point.
     pub(super) fn are_known(&self, bucket: BucketId, at: TreePoint) -> io::Result<bool> {
         let is_empty = bucket == BucketId::ROOT && at.written == 0;
         if is_empty || !self.has_page(bucket, at.evictions) {

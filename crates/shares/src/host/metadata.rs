@@ -65,8 +65,9 @@ impl Files {
         Ok(write.query_sum())
     }
 
-    /// Fails if the client asks for an earlier point `at`, and its marks are lost. An eviction that
-    /// was rolled back may have overwritten them, or the server was rebuilt and never had them.
+    /// Fails if the client asks for an earlier point `at`, and the marks of that point are lost. An
+    /// eviction that was rolled back may have overwritten them, or the server was rebuilt and never
+    /// had them.
     fn check_marks_are_known(&self, bucket: BucketId, at: TreePoint) -> Result<(), Refusal> {
         let Some(marks) = self.marks().filter(|_| at != self.record.at) else { return Ok(()) };
         let are_known = marks.are_known(bucket, at).map_err(unusable)?;
@@ -75,7 +76,7 @@ impl Files {
         })
     }
 
-    /// Appends to each slot its mark, which is the form of slots in fetches and puts.
+    /// Appends its mark to each slot. Fetches and puts transfer slots in this form.
     pub(super) fn with_marks(
         &self,
         at: TreePoint,

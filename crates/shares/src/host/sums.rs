@@ -31,7 +31,8 @@ pub(super) struct Pieces {
     sums_of_zeros: [u32; 2],
 }
 
-/// The order of the checksums of a bucket: the distance between two slots, and between two pieces.
+/// The order of the checksums of a bucket: the distance, in checksums, from one slot to the next,
+/// and from one piece to the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SumOrder {
     slot_step: usize,

@@ -62,8 +62,8 @@ impl<F: Field> MappedTree<F> {
     /// 1); `None` for a block without a leaf.
     ///
     /// # Errors
-    /// [`ClientError::Metadata`] if a block with a leaf is not there exactly once, or a block
-    /// without a leaf is there.
+    /// [`ClientError::Metadata`] if a block with a leaf is not on the path exactly once, or a block
+    /// without a leaf is on the path.
     pub(crate) fn find(
         &self,
         label: usize,

@@ -367,8 +367,8 @@ fn no_volume_error(volume: &str) -> OpenError {
     OpenError::new(OpenErrorKind::Missing, message)
 }
 
-/// The advice for a server whose part of a volume must be rebuilt from the other servers. `there`
-/// of them can be opened.
+/// The advice for a server whose part of a volume must be rebuilt from the other servers. The
+/// volume can be opened on `there` servers.
 fn rebuild_advice(number: usize, there: usize, colluding: usize) -> String {
     let rebuild = format!("rebuild its shares (`oblivio shares repair` of server {number})");
     let needed = colluding + 1;

@@ -198,7 +198,7 @@ impl<F: Field> Server<F> {
         self.tree.slots() * self.block_elements
     }
 
-    /// The slots of a bucket. For `None`, which is an empty bucket, as many slots of zeros.
+    /// The slots of a bucket. An empty bucket (`None`) has the same number of slots, all zeros.
     fn slots_of<'b>(
         &'b self,
         bucket: Option<&'b Bucket<F::Element>>,

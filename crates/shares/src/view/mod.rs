@@ -13,7 +13,7 @@
 //! - [`Evict`](Request::Evict): a read and then a write of each bucket of the path; the message is
 //!   the contents of the root that is read
 //! - [`Fetch`](Request::Fetch), [`Put`](Request::Put): a read or a write of each slot
-//! - anything else: a read of the root's header
+//! - all other messages: a read of the root's header
 //!
 //! Requests that are sent to several servers at once share a trip. A [`ShareRecorder`] does not see
 //! messages between servers. A [`WireRecorder`] watches one server, and records its requests and

@@ -281,9 +281,9 @@ fn begin_era(owner: &mut Owner, seed: u64) {
     owner.array.begin_era(EraStart::Checkpoint, &mut StdRng::seed_from_u64(seed));
 }
 
-/// Copies that move the same blocks share the matrices with different coins, unless both copies
-/// have done exactly the same. A checkpoint draws new coins, and copies that differ stay apart even
-/// if their systems return the same randomness.
+/// Copies that move the same blocks secret-share their matrices with different coins, unless both
+/// copies have done exactly the same. A checkpoint draws new coins, and copies that differ stay
+/// apart even if their systems return the same randomness.
 #[test]
 fn copies_share_the_same_matrices_differently() {
     let ways: &[CopyAction] = &[

@@ -43,8 +43,8 @@ fn what_is_read_is_what_was_written() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// For trees of any shape and for any accesses, each read returns what the owner's list of
-    /// blocks holds.
+    /// For trees of any shape and for any accesses, each read returns the contents of the block in
+    /// the owner's list.
     #[test]
     fn any_accesses_find_what_a_list_of_blocks_would_hold(
         blocks in 2u64..300,

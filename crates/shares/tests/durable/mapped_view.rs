@@ -113,7 +113,8 @@ fn paths(owner: &Owner) -> [Vec<u64>; 3] {
 }
 
 /// Leaves are uniform in every tree, for any workload. A dummy access, and an access to a block
-/// without a position, draw their path like any other. Paths in different trees are independent.
+/// without a position, draw their path like any other access. Paths in different trees are
+/// independent.
 #[test]
 fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -270,7 +271,7 @@ fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
 
 /// The shares of each server are uniform, and so is the difference of two consecutive messages of a
 /// kind. One polynomial for two messages would reveal the difference of their secrets. Metadata is
-/// shared like the block, so each of its elements is uniform alone.
+/// shared like the block, so each byte of the metadata is also tested separately.
 #[test]
 fn the_shares_of_one_server_are_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -516,8 +517,8 @@ fn matrices_that_differ_are_shared_from_other_coins_though_the_plans_are_the_sam
     assert!(seeds(&usual).is_disjoint(&seeds(&all_count)));
 }
 
-/// Copies with different plans share the same matrices from different coins. Otherwise servers
-/// would learn whether two copies move the same blocks.
+/// Two copies of a client with different plans secret-share the same matrices with different random
+/// coins. Otherwise the servers would learn whether both copies move the same blocks.
 #[test]
 fn copies_with_other_plans_share_the_same_matrices_differently() {
     let of = |seed| evictions(move |owner| owner.coins = StdRng::seed_from_u64(seed));

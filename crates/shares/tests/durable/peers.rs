@@ -360,8 +360,9 @@ fn what_a_coalition_guesses_of_a_round_is_uniform() {
     verdicts.conclude();
 }
 
-/// After a round, the shares of *t* servers are uniform together, but the shares of *t* + 1 servers
-/// are not: together they show the contents, and most slots are empty.
+/// After a round, the shares of *t* servers are uniform together. The shares of *t* + 1 servers
+/// recover the contents: more than half of the recovered bytes are zero, because most slots are
+/// empty.
 #[test]
 fn what_a_coalition_has_after_a_round_is_uniform_together_and_one_more_has_all() {
     let mut verdicts = Verdicts::new(1e-6);

@@ -147,8 +147,8 @@ fn what_enough_servers_have_is_rescued_and_nothing_older_is_called_the_latest() 
 }
 
 /// A liar at the point of one of two honest servers hides no block. A crash leaves honest servers
-/// one step apart. A liar that claims the later point makes two of three for it, and their shares
-/// recover nothing there.
+/// one step apart. If the liar claims the later point, two of three servers claim it, but their
+/// shares recover no data at this point.
 #[test]
 fn a_liar_at_the_point_of_one_of_two_servers_hides_nothing() {
     for of_kind in KINDS {
@@ -172,9 +172,9 @@ fn a_liar_at_the_point_of_one_of_two_servers_hides_nothing() {
     }
 }
 
-/// No older block is called the latest because the latest copy is damaged. The slot with the latest
-/// copy is damaged, and the client's directory knows of neither copy. The map names the latest
-/// write at the last point, and the write before it at the point before.
+/// If the latest copy of a block is damaged, a salvage calls no older copy the latest. The client's
+/// directory knows of neither copy. The map names the latest write at the last point, and the write
+/// before it at the point before.
 #[test]
 fn no_older_block_is_called_the_latest_since_the_latest_is_damaged() {
     for (spoilt, missing) in [(vec![0, 1], None), (vec![0], Some(2))] {

@@ -39,7 +39,7 @@ pub(crate) struct World {
     pub(crate) takes_wrong: Vec<bool>,
     /// A pair of servers: the first claims the point of the second, but does not have its data.
     pub(crate) mirrors: Option<(usize, usize)>,
-    /// A damaged slot of the data's root, and the servers on which it is damaged.
+    /// A damaged slot in the root of the data tree, and the servers on which it is damaged.
     pub(crate) spoilt: Option<(usize, Vec<usize>)>,
     /// False attempt numbers that servers claim.
     pub(crate) attempts: Vec<Option<u64>>,

@@ -89,8 +89,8 @@ fn leaves_are_uniform_whatever_the_owner_does() {
     verdicts.conclude();
 }
 
-/// No path is shown twice except that of an interrupted access: after a crash, servers see that
-/// access again.
+/// A repeated access shows the same path as before, and only the latest access is repeated. After a
+/// crash, servers see the interrupted access again.
 #[test]
 fn nothing_is_shown_twice_but_the_access_that_was_under_way() {
     // An access with map trees takes three times as many messages, and more.
@@ -157,7 +157,7 @@ fn seeds(requests: &[Request]) -> HashMap<[u8; 32], usize> {
     seeds
 }
 
-/// Each seed is used once, by one client or by two.
+/// No client draws a seed twice, and no two clients draw the same seed.
 #[test]
 fn no_seed_is_drawn_twice() {
     let mut all: HashMap<[u8; 32], usize> = HashMap::new();

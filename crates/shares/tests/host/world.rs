@@ -33,7 +33,8 @@ pub(crate) struct World {
     attempts: u64,
     /// The answers of servers in attempts that failed.
     pub(crate) failed: Vec<Answer>,
-    /// A server that receives requests to all servers after the other servers, and how long after.
+    /// A server that receives each request to all servers later than the other servers, and the
+    /// delay.
     pub(crate) late: Option<(usize, Duration)>,
     /// A server that restarts in the next eviction, before it receives the request. Messages to it
     /// are lost.

@@ -157,7 +157,7 @@ impl RemoteOptions {
     }
 }
 
-/// The mode in which an existing volume is opened.
+/// The mode in which a client opens an existing volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteMode {
     /// Opens the volume to read and write. A client that had it open is fenced.
@@ -177,7 +177,7 @@ pub enum RemoteMode {
     },
 }
 
-/// The mode in which a client opens an existing volume.
+/// Untrusted storage on a bucket server.
 ///
 /// Only flushed writes are durable; dropping the store drops the rest. All calls fail after a write
 /// or flush has failed, or after the server was unreachable for too long: the state of the server
@@ -633,7 +633,7 @@ fn offset_in_bucket(layout: &FileLayout, piece: &Piece) -> usize {
     layout.find(piece).map_or(0, |place| (place.piece.start - place.bucket.start) as usize)
 }
 
-/// Repeats a request while the volume is in use. The server may not yet have noticed that the
+/// Repeats a request while the volume is in use. The server might not have noticed yet that the
 /// previous client has disconnected.
 fn once_free<T>(
     connector: &mut dyn Connector,

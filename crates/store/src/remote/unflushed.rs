@@ -23,7 +23,7 @@ pub(super) struct UnflushedBuckets {
     /// The number of the request for the latest flush; `None` once the caller has waited for that
     /// flush.
     under_way: Option<u64>,
-    /// Bytes of all frames since the latest flush.
+    /// Bytes of all frames since the latest flush began.
     bytes: usize,
     has_writes: bool,
 }

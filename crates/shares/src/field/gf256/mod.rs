@@ -1,7 +1,7 @@
 //! GF(2^8) with the polynomial of AES, x^8 + x^4 + x^3 + x + 1. A byte is an element, so shares are
 //! as long as the data.
 //!
-//! The field has 255 nonzero points, one for each party, so there can be many more parties than
+//! The field has 255 nonzero points, one for each party: far more than the maximum number of
 //! servers. Addition and subtraction are XOR.
 
 mod kernels;

@@ -48,7 +48,7 @@ impl<F: Field> Both<F> {
         }
     }
 
-    /// Collects the answers of all servers, each of which `answer` returns.
+    /// Calls `answer` for every server, and collects the answers.
     fn answers(
         &mut self,
         answer: impl FnMut((usize, &mut Server<F>)) -> Vec<F::Element>,
