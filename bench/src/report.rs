@@ -76,8 +76,8 @@ fn over(measured: &[Measured], compared: &[(String, String)]) -> Vec<(String, Sp
     compared.iter().filter_map(ratio).collect()
 }
 
-/// The headings of the columns. The name of the table's row (capacity and block size) is the
-/// heading of the first column.
+/// The headings of the columns. [`print()`] replaces the first one with the capacity and block size
+/// of the table.
 const HEAD: [&str; 9] =
     ["", "min", "median", "max", "x floor", "set-up", "filled", "encrypts", "constant time"];
 /// The indices of the right-aligned columns.

@@ -5,7 +5,8 @@ use crate::links::{LINKS, Linked, ON_FILE, OVER_TLS, link_name};
 use crate::load::{FLUSHED_WRITE, Load, RANDOM_READ, RANDOM_WRITE, SEQUENTIAL_READ};
 use crate::rounds::{BenchPlan, Measured};
 
-/// Minimum requests per second of a volume of 1 GiB. For sequential reads, that is 80 MB/s.
+/// Minimum requests per second of a volume of 1 GiB under each load. For sequential reads, the
+/// minimum equals 80 MB/s.
 const REQUESTS_PER_SECOND_MIN: [(Load, f64); 4] = [
     (RANDOM_READ, 16_000.0),
     (RANDOM_WRITE, 14_000.0),
@@ -13,7 +14,7 @@ const REQUESTS_PER_SECOND_MIN: [(Load, f64); 4] = [
     (SEQUENTIAL_READ, 76.3),
 ];
 
-/// Minimum speed-up over oramfs.
+/// Minimum requests per second of a volume, as a multiple of those of oramfs under the same load.
 const TIMES_ORAMFS_MIN: f64 = 20.0;
 
 /// Minimum speed of a volume with ranges as a multiple of the speed of a volume without ranges,

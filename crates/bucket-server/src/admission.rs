@@ -285,8 +285,8 @@ impl Admission {
         }
     }
 
-    /// Waits for `time`, or until the server must stop and all threads have ended. Returns whether
-    /// the latter holds.
+    /// Waits until the server must stop and all threads have ended, but at most for `time`. Returns
+    /// false after a timeout.
     pub(super) fn wait_for_the_end(&self, time: Duration) -> bool {
         let still_runs = |state: &mut State| !state.is_stopped || state.threads > 0;
         let wait = self.changed.wait_timeout_while(self.state(), time, still_runs);

@@ -180,7 +180,8 @@ struct Queue {
     messages: VecDeque<Option<DealtMessage>>,
     /// Whether a message is being sent.
     is_carried: bool,
-    /// The time at which the latest message was sent, or the first one was queued.
+    /// The time at which the latest message was sent, or at which a message was put into the empty
+    /// queue, whichever is later.
     moved: MonotonicTime,
     /// Sent messages that may be missing if the link is lost. Stored during a request and for
     /// [`RECONNECT_WITHIN`] after it.

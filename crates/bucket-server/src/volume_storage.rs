@@ -33,7 +33,7 @@ pub trait VolumeCatalog: Send + Sync {
     /// The storage of the volume named `name`, which need not exist.
     fn storage(&self, name: &str) -> Box<dyn VolumeStorage>;
 
-    /// The number of the client's volumes, and the bytes that they may take.
+    /// The number of the client's volumes, and the total length of their files in bytes.
     ///
     /// # Errors
     /// I/O errors of the system.

@@ -110,8 +110,8 @@ pub(crate) fn log(args: &BackgroundArgs, state: &Path) -> Result<Option<File>, C
 /// Reports that the disk can be used. With a `log`, leaves the terminal, and writes `logged` to the
 /// log instead of `text`, which may be secret.
 ///
-/// # Errors If the report cannot be delivered, because the user then does not know that the disk is
-/// in use.
+/// # Errors
+/// If the report cannot be delivered, because the user then does not know that the disk is in use.
 pub(crate) fn report_ready(log: Option<File>, text: &str, logged: &str) -> Result<(), CliError> {
     let Some(mut log) = log else { return output::print(text) };
     let failed = |error: io::Error| CliError::Engine(format!("cannot leave the terminal: {error}"));

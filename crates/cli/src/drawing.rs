@@ -1,4 +1,4 @@
-//! Panels shared by all pictures of this program, and what storage saw drawn in one panel.
+//! Panels shared by all pictures of this program, and a panel that shows what storage saw.
 
 use std::error::Error;
 use std::ops::Range;
@@ -90,7 +90,8 @@ pub(crate) fn draw_legend<'a, 'b: 'a>(panel: &mut Panel<'a, 'b>) -> Result<(), B
     Ok(())
 }
 
-/// Draws, for each access, which bucket on the level of the leaves storage saw.
+/// Draws a panel of the buckets that storage saw on the level of the leaves: those that accesses
+/// read, and those that evictions wrote.
 pub(crate) fn draw_summary(
     area: &Area<'_>,
     title: &str,

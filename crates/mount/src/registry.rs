@@ -259,7 +259,7 @@ impl Served {
         self.is_alive
     }
 
-    /// The file in which the process shows itself the disk.
+    /// The path of the file that shows the disk, in the directory for the process's own use.
     pub(super) fn disk(&self) -> PathBuf {
         private_directory(&self.place).join(DISK_NAME)
     }

@@ -105,9 +105,9 @@ impl Export {
         name.is_empty() || name == self.name.as_bytes()
     }
 
-    /// The preferred block size in bytes. The protocol requires a power of two of at least 512. If
-    /// the disk's block size is not one, requests may begin and end within blocks, which is always
-    /// allowed.
+    /// The preferred block size in bytes. The protocol requires a power of two of at least 512, so
+    /// the disk's block size is rounded up to such a number. Clients may still send requests that
+    /// begin or end within a preferred block.
     pub fn preferred_block_bytes(&self) -> u32 {
         self.block_bytes.next_power_of_two().max(SECTOR_BYTES)
     }

@@ -5,8 +5,9 @@ use std::thread;
 
 /// Calls `work` for every item, on one thread per processor. Returns the results in any order.
 ///
-/// # Errors Returns an error of `work`, after which its thread takes no more items. Also returns an
-/// error if a thread panicked.
+/// # Errors
+/// An error of `work`, after which the thread that called it takes no more items. Also an error if
+/// a thread panicked.
 pub(crate) fn at_once<I: Send, T: Send>(
     items: impl Iterator<Item = I> + Send,
     work: impl Fn(I) -> Result<T, String> + Sync,

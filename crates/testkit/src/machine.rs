@@ -6,7 +6,8 @@ use std::path::Path;
 /// Whether to run the tests that mount disks. False if the environment variable
 /// `OBLIVIO_WITHOUT_FUSE` is set.
 ///
-/// # Panics If the process is not root, or the machine lacks a device or program that the tests need.
+/// # Panics
+/// If the process is not root, or the machine lacks a device or program that the tests need.
 pub fn can_mount() -> bool {
     if env::var_os("OBLIVIO_WITHOUT_FUSE").is_some() {
         eprintln!("SKIPPED: a test that needs root and /dev/fuse (OBLIVIO_WITHOUT_FUSE is set)");

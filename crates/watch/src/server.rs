@@ -111,7 +111,7 @@ pub struct WatchServer {
 }
 
 impl WatchServer {
-    /// The one-time address of the page. Secret until it was used. The first visitor is redirected
+    /// The one-time address of the page. Secret until it is used. The first visitor is redirected
     /// to the page's own address.
     pub fn url(&self) -> &str {
         &self.url

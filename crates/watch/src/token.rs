@@ -13,7 +13,7 @@ const TOKEN_BYTES: usize = 32;
 
 /// The two tokens of a page. The owner gets the ticket, which works once and redirects to the
 /// page's own token. If an address is passed to a browser as an argument, all users of the machine
-/// can read it in the process list. So the ticket becomes worthless once it was used.
+/// can read it in the process list. So the ticket becomes worthless once it is used.
 pub(super) struct Tokens {
     /// The ticket, which is part of the address that is printed for the owner.
     pub(super) ticket: Token,

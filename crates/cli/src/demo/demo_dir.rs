@@ -89,7 +89,7 @@ impl DemoDir {
         }
     }
 
-    /// Number of blocks read in each of the short phases.
+    /// Number of reads of single blocks in each of the phases "three blocks" and "a loop".
     pub(super) fn short_phase(&self) -> u64 {
         match self.store {
             DemoStore::File | DemoStore::Server => 3000,

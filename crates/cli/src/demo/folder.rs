@@ -30,8 +30,8 @@ pub(super) struct Folder {
     pub(super) bytes: u64,
 }
 
-/// The number of files in an expected folder, and how many of them are missing or changed in
-/// another.
+/// The number of files in an expected folder, and the numbers of those that are missing and changed
+/// in the compared folder.
 pub(super) struct Difference {
     pub(super) files: usize,
     pub(super) lost: usize,

@@ -59,8 +59,8 @@ pub(super) struct LeafCounts {
     bins: Vec<u64>,
     accesses: u64,
     evictions: u64,
-    /// Accesses with unknown leaves: before the first eviction, or to places that hold no current
-    /// bucket.
+    /// Number of accesses with unknown leaves: before the first eviction, or to places that hold no
+    /// current bucket.
     unknown: u64,
     /// The place written last, and the number of evictions since the first observed one.
     written: Option<u64>,
@@ -145,7 +145,8 @@ impl LeafCounts {
         self.written = Some(place);
     }
 
-    /// The leaf of a bucket, up to a constant.
+    /// The leaf of a bucket, up to a constant shift. `None` before the first eviction, or if the
+    /// place holds no current bucket.
     fn leaf(&self, bucket: u64) -> Option<u64> {
         let Some(ring) = self.map.ring else { return Some(bucket) };
         let since = (self.written? % ring + ring - bucket % ring) % ring;

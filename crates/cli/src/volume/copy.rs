@@ -100,7 +100,7 @@ fn report_json(args: &CopyArgs, copied: &Copied, is_resumed: bool) -> Value {
     })
 }
 
-/// The report of this run as text that completes a sentence.
+/// The numbers of buckets that this run wrote and compared, as a sentence without its full stop.
 fn report_text(args: &CopyArgs, copied: &Copied) -> String {
     let Copied { buckets, buckets_written, bytes_written, buckets_compared } = *copied;
     let compared = if args.no_verify {
@@ -190,8 +190,8 @@ fn resume_at_the_end(
     }
 }
 
-/// Opens with direct I/O if possible, so that reading back reads the medium and the copy does not
-/// fill the page cache. Falls back to the page cache.
+/// Calls `open` with direct I/O if possible, so that reading back reads the medium and the copy does
+/// not fill the page cache. If direct I/O is refused, calls `open` without it.
 fn past_the_cache<T>(open: impl Fn(&StoreOptions) -> Result<T, OpenError>) -> Result<T, OpenError> {
     match open(&StoreOptions::default().with_direct(true)) {
         Err(error) if error.kind() == OpenErrorKind::DirectRefused => {

@@ -15,7 +15,7 @@ const TICKS_PER_REMARK: u64 = 100;
 /// Watches a disk.
 pub(super) struct DiskWatch {
     disk: Arc<Disk>,
-    /// The clean end. It begins if a defect leaves the disk unable to answer anything but errors.
+    /// The clean end of this program. It begins if the thread of the volume has panicked.
     end: GracefulStop,
     /// The counts at the start of the current span of at least [`TICKS_PER_REMARK`] ticks.
     reported: Punctuality,

@@ -146,8 +146,8 @@ mod tests {
 
     use super::*;
 
-    /// In a folder that others may write to, a link with the name of the next record may lead to
-    /// any file of the owner.
+    /// In a folder that others may write to, an attacker may place a link with the name of the next
+    /// record. Recording the progress must not overwrite the file that the link leads to.
     #[test]
     fn a_link_in_place_of_the_next_file_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();

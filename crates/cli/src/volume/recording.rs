@@ -78,7 +78,8 @@ pub(crate) struct Recording {
     sink: Arc<Mutex<TimedSink>>,
 }
 
-/// A store that reports to `sink` what it sees of a volume with these facts.
+/// Wraps `store`, so that `sink` gets all events that storage sees. `facts` are the facts that the
+/// volume's scheme reports.
 ///
 /// # Errors
 /// If the facts of a volume on share servers do not contain the heights of its trees.
@@ -98,7 +99,8 @@ pub(super) fn recorded(
 }
 
 impl Recording {
-    /// Records what `store` sees of a volume with these facts to the file `path`, if there is one.
+    /// Wraps `store`, so that what storage sees is recorded to the file `path`. Without a path,
+    /// returns `store` itself. `facts` are the facts that the volume's scheme reports.
     pub(crate) fn wrap(
         store: BoxedStore,
         path: Option<&Path>,

@@ -40,8 +40,8 @@ fn unusable(error: KeyError) -> CliError {
     CliError::Input(error.to_string())
 }
 
-/// The servers of a peers file, which may include this server (`own`). A volume is on this server
-/// and at least two others.
+/// Reads the servers of a peers file, which may include this server (`own`). Fails if the file has
+/// fewer than two other servers, because a volume needs at least three servers.
 fn read_peers(
     path: &Path,
     clients: &[AllowedClient],

@@ -17,7 +17,8 @@ const FILE_BYTES_MIN: u64 = 1 << 20;
 /// protocol could make a recording of any length; a longer one is given up.
 const FILE_BYTES_MAX: u64 = 2 << 30;
 
-/// The space of a folder to which no other process records.
+/// The maximum bytes of all recordings in a folder, and the bytes reserved so far. No other process
+/// may record to the folder.
 pub(super) struct RecordingQuota {
     folder: PathBuf,
     bytes_max: u64,

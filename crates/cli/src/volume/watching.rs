@@ -54,7 +54,8 @@ impl BoundWatchPage {
         }))
     }
 
-    /// A store that reports to the page what it sees of a volume with these facts.
+    /// Wraps `store`, so that the page gets all events that storage sees. `facts` are the facts that
+    /// the volume's scheme reports.
     pub(super) fn record(
         &mut self,
         store: BoxedStore,

@@ -207,8 +207,9 @@ fn shutdown_gives_up_on_a_disk_that_accepts_no_more_requests() {
     gives_up_on_a_disk_that_does_not_answer(1, 9, 1);
 }
 
-/// The disk accepts `room` requests, and each of `clients` clients sends one. At least `kept` of
-/// these requests must be unfinished.
+/// Checks that the shutdown reports unfinished requests if the disk answers none. The disk accepts
+/// `room` requests, and each of `clients` clients sends one. The shutdown begins when `kept` of
+/// them have reached the disk, and must report at least `kept` clients with unfinished requests.
 fn gives_up_on_a_disk_that_does_not_answer(room: usize, clients: usize, kept: usize) {
     let limits = Limits { shutdown_seconds_max: 1, ..Limits::default() };
     let options = NbdOptions { limits, ..NbdOptions::default() };

@@ -67,7 +67,8 @@ impl RawDisk {
         blocks.write(volume, &held)
     }
 
-    /// Forgets the blocks inside a range of bytes. Returns the start and end of these blocks.
+    /// Forgets the whole blocks within the range of `bytes` bytes from `offset` on. Returns the
+    /// start and end of these blocks in bytes. If there are none, returns the end of the range twice.
     fn forget(
         &self,
         volume: &mut Volume,

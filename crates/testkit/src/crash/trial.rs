@@ -176,7 +176,7 @@ where
     O: FnMut() -> Result<D, DiskError>,
     S: Iterator<Item = WorkloadStep>,
 {
-    /// Opens and checks the disk, and runs steps until a step fails.
+    /// Opens and checks the disk, and runs at most `steps` steps, until a step fails.
     fn live(&mut self, steps: usize) -> Result<Option<D>, Loss> {
         let mut device = match (self.open)() {
             Ok(device) => device,

@@ -20,7 +20,8 @@ const NARROW: WatchLimits = WatchLimits {
     ..WatchLimits::DEFAULT
 };
 
-/// Requests to the disk complete while no reader reads.
+/// Requests to the disk complete while no reader reads. A slow reader then gets the number of
+/// missed frames, and a frame with the correct totals.
 #[test]
 fn the_disk_waits_for_no_reader_and_a_slow_one_gets_the_count_of_missed_frames() {
     const ROUNDS: u64 = 600;

@@ -31,7 +31,7 @@ pub(super) struct Load {
 pub(super) enum Action {
     Read,
     Write,
-    /// Writes that are each answered only once they survive a crash.
+    /// Writes. The disk answers a write only after its data is durable.
     DurableWrite,
     Trim,
 }

@@ -25,8 +25,8 @@ fn a_server_has_no_core_dumps_whatever_its_shell_allows() {
     assert_eq!(server.stop(), (0, String::new()));
 }
 
-/// The limit applies only to dumps to files. For dumps to a program, the process must not be
-/// dumpable.
+/// The size limit does not apply to dumps that the kernel passes to a program. Even if the limit is
+/// raised, a server leaves no core dump.
 #[test]
 fn a_server_is_not_dumped_even_without_a_limit() {
     let test_dir = TestDir::with_volume(1);

@@ -23,11 +23,11 @@ use super::tools::{run, start};
 const REGIONS: u64 = 8;
 const BLOCK_BYTES: usize = 4096;
 
-/// A kind of disk that is used and killed.
+/// A kind of disk whose server is killed while the disk is in use.
 #[derive(Clone, Copy)]
 struct Killed {
     scheme: &'static str,
-    /// The size of the regions, each of which is written by one job.
+    /// Bytes of a region of the disk. One fio job writes one region.
     region_bytes: u64,
     rounds: u64,
 }
@@ -139,8 +139,8 @@ fn random_job(name: &str, action: &str) -> Vec<String> {
 }
 
 impl Killed {
-    /// One round: writes and flushes a region, interrupts the writing of another while all are
-    /// read, and verifies everything.
+    /// One round: writes and flushes a region. Then kills the server while fio writes another
+    /// region and reads the disk, and up to twice during recovery. Finally verifies all regions.
     fn play(
         &self,
         round: u64,

@@ -324,7 +324,8 @@ fn impossible_mounts_and_unmounts_are_reported() {
     test_dir.assert_nothing_is_lost();
 }
 
-/// A mount that ended while it was unlocking its volume has mounted nothing, and lost nothing.
+/// If a mount was interrupted while it was unlocking its volume, `umount` reports that nothing is
+/// mounted. If the mount was killed later, `umount` removes what it left.
 #[test]
 fn unmounting_what_was_never_mounted_is_reported() {
     if !can_mount() {

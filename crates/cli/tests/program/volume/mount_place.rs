@@ -1,4 +1,5 @@
-//! Places to mount a volume on: places that would keep the mount from ever ending are refused.
+//! A mount is refused if it would hide its own files, or if it could deadlock in a limited memory
+//! cgroup.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -119,7 +120,8 @@ impl Drop for MemoryGroup {
 
 const WITHOUT_CAPABILITY: &str = "setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource";
 
-/// Without the capability, the mount and its user could wait for each other forever.
+/// A writable mount in a memory cgroup with a limit is refused without `CAP_SYS_RESOURCE`: the
+/// mount and a program that writes to it could wait for each other forever.
 #[test]
 fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
     if !can_mount() {
@@ -166,7 +168,8 @@ fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
     }
 }
 
-/// With the capability, a mount and a program that writes more than the limit may share a cgroup.
+/// With `CAP_SYS_RESOURCE`, a mount and a program can share a memory cgroup, even if the program
+/// writes more bytes than the cgroup's limit.
 #[test]
 fn a_mount_and_its_user_fit_into_one_memory_cgroup() {
     if !can_mount() {

@@ -157,7 +157,8 @@ fn damage_to_headers_and_superblocks_is_damage() {
     Rescue::of(&test_dir, 0);
 }
 
-/// The client's directory has a copy of the superblock, from which the header follows.
+/// A rescue recomputes the lost header of the file from the copy of the superblock in the client's
+/// directory.
 #[test]
 fn a_file_without_its_first_and_last_mebibyte_is_rescued_with_the_named_directory() {
     let test_dir = TestDir::with_data(64);

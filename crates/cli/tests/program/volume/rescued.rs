@@ -74,7 +74,8 @@ fn errors_of_serving_are_reported_before_storage_is_read() {
     }
 }
 
-/// Everything was read before, and storage is not accessed any more.
+/// The server reads all of storage before it serves the disk. So clients can read all data even
+/// after the volume's file and the state file were deleted.
 #[test]
 fn storage_may_be_deleted_while_the_rescued_disk_is_read() {
     let test_dir = TestDir::with_data(16);

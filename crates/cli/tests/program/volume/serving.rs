@@ -97,7 +97,8 @@ fn background_processes_of_the_command_end_with_it() {
     test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
 }
 
-/// The exit code is the same as in a shell.
+/// If a signal ends the command of `--run`, the exit code is 128 plus the signal's number, as in a
+/// shell.
 #[test]
 fn a_command_that_a_signal_ends_is_128_and_its_number() {
     let test_dir = TestDir::with_volume(1);

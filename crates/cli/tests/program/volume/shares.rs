@@ -155,7 +155,8 @@ impl Drop for ShareServers {
     }
 }
 
-/// The command, started by these words.
+/// Returns a command that runs `command` through the program and arguments `words`. Without words,
+/// returns `command` itself.
 pub(super) fn inside(words: &[String], command: Command) -> Command {
     let Some((first, rest)) = words.split_first() else { return command };
     let mut inside = Command::new(first);
@@ -689,7 +690,8 @@ fn a_server_that_has_lost_its_disk_is_rebuilt_and_the_volume_opens_as_before() {
     test_dir.succeeds(&format!("check {volume}"));
 }
 
-/// A mistyped name does not mean that a server has lost its disk.
+/// If no server has a volume of the given name, the error says to check the name. It does not say
+/// that the servers lost their disks.
 #[test]
 fn a_name_that_no_server_has_is_reported_as_wrong() {
     let test_dir = TestDir::new();

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The size of the disk in the paper: 2^22 blocks of 4 KiB.
+/// Size of the disk in bytes: 2^22 blocks of 4 KiB, as in the paper on rORAM.
 const BYTES: u64 = 16 << 30;
 
 pub(super) struct LoopDisk {
