@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::memory::zeros;
 use crate::wiped::WipedBytes;
 
-/// What a cache records about a cached block, apart from the block's bytes.
+/// The record that a cache keeps of a cached block, in addition to the block's bytes.
 pub(crate) trait CacheTag: Copy {
     /// The block's address.
     fn address(&self) -> u64;
@@ -29,7 +29,7 @@ pub(crate) struct BlockCache<T> {
     clock: u64,
 }
 
-/// A place for one block in the cache, which may be empty.
+/// A line of the cache: holds one block, or is empty.
 #[derive(Clone, Copy)]
 struct CacheLine<T> {
     tag: Option<T>,
@@ -82,7 +82,7 @@ impl<T: CacheTag> BlockCache<T> {
         })
     }
 
-    /// Bytes of client memory for blocks and their records.
+    /// Bytes of client memory for blocks and their tags.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len() + size_of_val(self.lines.as_slice())
     }
@@ -108,8 +108,9 @@ impl<T: CacheTag> BlockCache<T> {
             .expect("a set has at least one way")
     }
 
-    /// Fills a line with a block that has the tag `tag`. The line must be empty, or its earlier
-    /// block [released](Self::release).
+    /// Marks a line as holding the block with the tag `tag`, and the block as used. The line must
+    /// be empty, or its earlier block [released](Self::release). Does not change the line's bytes,
+    /// which the caller writes.
     pub(crate) fn fill(&mut self, line: LineId, tag: T) {
         self.clock += 1;
         self.lines[line.0] = CacheLine { tag: Some(tag), last_use: self.clock };
@@ -119,7 +120,7 @@ impl<T: CacheTag> BlockCache<T> {
         self.lines[line.0].tag
     }
 
-    /// The record of the block in a line; `None` if the line is empty.
+    /// The tag of the block in a line; `None` if the line is empty.
     pub(crate) fn tag_mut(&mut self, line: LineId) -> Option<&mut T> {
         self.lines[line.0].tag.as_mut()
     }
@@ -137,7 +138,7 @@ impl<T: CacheTag> BlockCache<T> {
         &mut self.bytes[line.0 * self.block_bytes..][..self.block_bytes]
     }
 
-    /// The records of all cached blocks, with the lines that hold the blocks.
+    /// The tags of all cached blocks, each with the line that holds the block.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (LineId, T)> {
         let lines = self.lines.iter().enumerate();
         lines.filter_map(|(i, line)| Some((LineId(i), line.tag?)))

@@ -41,7 +41,7 @@ impl BufferPool {
     }
 
     /// Receives the body of a message into a buffer of the pool. Old contents of the buffer are
-    /// overwritten, not zeroed. `grow` is called before more bytes are received.
+    /// overwritten, not zeroed. Calls `grow` as [`receive_body`] does.
     ///
     /// # Errors
     /// See [`receive_body`].

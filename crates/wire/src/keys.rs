@@ -38,7 +38,7 @@ const KEY_BYTES: usize = 32;
 const SPKI_PREFIX: [u8; 12] =
     [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// The maximum number of bytes that are read of a key file. The rest of a larger file is ignored.
+/// The maximum number of bytes that are read from a key file. The rest of a larger file is ignored.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a key or a file of keys is unusable. The message contains nothing secret.

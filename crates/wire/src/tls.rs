@@ -129,7 +129,7 @@ fn provider() -> CryptoProvider {
 /// `within` applies to each.
 ///
 /// # Errors
-/// The error of the last address.
+/// The error of the last address, or of resolving the host name.
 pub fn connect<T>(
     server: impl ToSocketAddrs,
     within: Duration,
@@ -461,13 +461,13 @@ impl LinkReader for TlsReader {
 
 struct TlsWriter {
     shared: Arc<Shared>,
-    /// The number of bytes of plaintext that were encrypted and may not have been sent yet.
+    /// The number of bytes of plaintext that were encrypted and are possibly still unsent.
     unsent: usize,
 }
 
 impl Write for TlsWriter {
-    /// Encrypts bytes. Sends them only after [`WRITE_BYTES`], because every send wakes the peer's
-    /// reader.
+    /// Encrypts bytes. Sends them only in a flush or once [`WRITE_BYTES`] are unsent, because every
+    /// send wakes the peer's reader.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.unsent == WRITE_BYTES {
             self.flush()?;

@@ -5,10 +5,10 @@ use crate::error::Error;
 
 /// Checks of an array that read all of its storage.
 pub trait Audit {
-    /// Number of buckets that were ever written, which [`check`](Self::check) and
-    /// [`salvage`](Self::salvage) read. Public, because it follows from the numbers of accesses and
-    /// evictions. The client counts these, so storage cannot pass off a written bucket as
-    /// unwritten.
+    /// Number of buckets that were ever written: [`check`](Self::check) and
+    /// [`salvage`](Self::salvage) read these buckets. Public, because it follows from the numbers
+    /// of accesses and evictions. The client counts these, so storage cannot pass off a written
+    /// bucket as unwritten.
     fn buckets_written(&self) -> u64;
 
     /// Reads every written bucket, and checks that it holds the latest write and that no block is
@@ -37,8 +37,8 @@ pub trait Audit {
         salvage.recoverability(address)
     }
 
-    /// Checks that storage is ready for accesses. If it is not, opening the array fails already,
-    /// instead of the first access. Changes nothing.
+    /// Checks that storage is ready for accesses, so that an opening can fail instead of the first
+    /// access. Changes nothing.
     ///
     /// # Errors
     /// Any error that the first access would return before it shows storage anything.

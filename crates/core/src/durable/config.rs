@@ -31,8 +31,8 @@ pub trait DurableScheme: Sync {
     /// The configuration that meets the requirements.
     ///
     /// # Errors
-    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if there is none, none fits the client's
-    /// memory, or the requirements name a setting that this scheme does not have.
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if no configuration meets them and fits
+    /// the client's memory, or if the requirements name a setting that this scheme does not have.
     fn plan(&self, requirements: &ArrayRequirements) -> Result<Box<dyn DurableConfig>, Error>;
 
     /// The configuration that [encodes](DurableConfig::encode) to `params`, which are untrusted.

@@ -21,7 +21,7 @@ pub struct ArrayFacts {
     pub block_bytes: usize,
     /// Buckets in storage.
     pub buckets_in_storage: u64,
-    /// Maximum number of accesses planned together. It holds whichever positions the accesses need.
+    /// Maximum number of accesses planned together, whichever positions they need.
     pub window_accesses_max: usize,
     /// Levels of positions that are not on the client: the maximum number of accesses to positions
     /// that one access may need beforehand. 0 if all positions are on the client.
@@ -153,7 +153,8 @@ pub trait DurableOram: Send {
         self.records().flush()
     }
 
-    /// Whether a block may have contents. Secret. `true` if the scheme does not know.
+    /// Whether any block of the array may have contents. Secret. `true` if the scheme does not
+    /// know.
     fn may_hold_contents(&self) -> bool {
         true
     }

@@ -78,8 +78,9 @@ impl AccessPlan {
         Self { encoded, steps: Box::new(Zeroizing::new(steps)), starts_at: None }
     }
 
-    /// Marks the plan as checked, for an array that has made `accesses` accesses. Only the array
-    /// that drew the plan may carry it out: another array would trust its leaves and addresses.
+    /// Marks the plan as checked, for an array that has made `accesses` accesses. The plan must be
+    /// carried out only by the array that drew it: another array would trust the plan's leaves and
+    /// addresses unchecked.
     #[must_use]
     pub fn starting_at(self, accesses: u64) -> Self {
         Self { starts_at: Some(accesses), ..self }

@@ -5,14 +5,15 @@
 /// addition to their number. `C` is the type that names a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangePolicy<C = u8> {
-    /// Requests are cut into aligned ranges. Each is the longest that begins there and fits into
-    /// the rest of the request. Storage learns which parts of requests were long, and their
-    /// alignment to the borders.
+    /// Requests are cut into aligned ranges. Each range begins where the previous one ends, and is
+    /// the longest that begins at this address and fits into the rest of the request. Storage
+    /// learns which parts of requests were long, and how they are aligned to ranges.
     Classes,
-    /// A request is one access of rORAM (`Access`): two ranges of the first class at least as long
-    /// as the request, namely the range in which it begins and the next one. The range after the
-    /// last one is the first. A request for one block reads only one range. Storage learns the
-    /// class of each request, but not its location within the ranges.
+    /// A request is one access of rORAM (`Access`), which reads two ranges: the range in which the
+    /// request begins, and the next one. Both are of the smallest class whose ranges are at least
+    /// as long as the request, or else of the largest class. After the array's last range comes its
+    /// first. A request for one block reads only one range. Storage learns the class of each
+    /// request, but not its location within the ranges.
     Exact,
     /// Every access is to a range of this class. Storage learns only the number of accesses.
     Fixed(C),

@@ -28,7 +28,7 @@ pub struct ArrayRequirements {
     /// Maximum bytes of the blocks in the buckets that the client keeps: see
     /// [`RawConfig::tree_top_blocks_max`](crate::RawConfig::tree_top_blocks_max).
     pub tree_top_bytes_max: Option<u64>,
-    /// Number of ways of the sets in which the client finds blocks of these buckets by address
+    /// Number of ways of the sets in which the client finds blocks of the tree top by address
     /// (IR-Stash). 0 if it finds them only by leaf.
     pub tree_top_ways: Option<u16>,
     /// The size in bytes of the ranges of each class, ascending. The first is the size of a block.

@@ -14,8 +14,8 @@ use crate::wiped::WipedBytes;
 /// Bytes of an encoded era.
 const ERA_BYTES: usize = 8 + 32;
 
-/// Maximum number of eras in a state that began at openings. Each opening adds an era. Its key is
-/// kept until everything in storage has been rewritten.
+/// Maximum number of eras that a state holds from openings. Each opening adds an era, whose keys
+/// are kept until everything in storage has been rewritten.
 const OPENINGS_MAX: u64 = 1024;
 
 /// The largest valid counter. No client counts this high, so an addition never overflows.
@@ -120,11 +120,11 @@ impl<'a> Fields<'a> {
         Ok(items)
     }
 
-    /// Reads the eras of a state after `writes` writes, in order. Checks that there is at least
-    /// one, and that the last does not begin after `writes`.
+    /// Reads the eras of a state after `writes` writes. Checks that there is at least one era, that
+    /// the eras are in order, and that the last does not begin after `writes`.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if there are no such eras.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short or a check fails.
     pub fn eras(&mut self, writes: u64) -> Result<Vec<Era>, Error> {
         let eras = self.list(ERA_BYTES, |fields| {
             Ok(Era { first_eviction: fields.u64()?, salt: fields.array()? })

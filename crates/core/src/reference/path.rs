@@ -20,9 +20,9 @@ impl<R: CryptoRng> ReferencePath<R> {
         Self { tree: Tree::new(geometry, block_bytes, coins), leaves: Vec::new() }
     }
 
-    /// Limits each set to `ways` blocks in the levels `0..levels`. The number of sets is the
-    /// smallest that covers the slots of these levels: a set-associative tree top (IR-ORAM, section
-    /// IV-C).
+    /// The same ORAM, but the levels `0..levels` are a set-associative tree top (IR-ORAM, section
+    /// IV-C): they hold at most `ways` blocks of each set of addresses. The number of sets is the
+    /// smallest that covers the slots of these levels.
     #[must_use]
     pub fn with_sets(mut self, levels: u8, ways: u16) -> Self {
         self.tree.limit_sets(levels, ways);

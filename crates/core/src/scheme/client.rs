@@ -27,8 +27,8 @@ pub(super) struct Client {
 
 impl Client {
     /// A client with memory for three kinds of blocks: those that `config` requires, those that a
-    /// burst of accesses can leave beyond the bound, and `between_evictions` blocks that come
-    /// before an eviction.
+    /// burst of accesses can leave beyond the bound, and `between_evictions` blocks that accesses
+    /// can leave before the next eviction.
     pub(super) fn new(config: &TreeConfig, between_evictions: usize) -> Result<Self, Error> {
         let geometry = &config.geometry;
         let growth = config.burst_accesses_max * config.tree_top.growth_max();
@@ -60,7 +60,7 @@ impl Client {
     }
 
     /// Fails if the client cannot begin a window of accesses, because it is broken or the stash
-    /// holds more than `C + allowance` blocks.
+    /// holds more than `allowance` blocks beyond its bound.
     pub(super) fn check_ready(&self, allowance: usize) -> Result<(), Error> {
         self.check_not_broken()?;
         if self.stash.len() <= self.config.stash_blocks_max + allowance {
@@ -71,7 +71,7 @@ impl Client {
     }
 
     /// Fails if the client cannot begin `accesses` accesses, because it is broken or the stash has
-    /// less room than they can need.
+    /// less room than these accesses can need.
     pub(super) fn check_room(&self, accesses: usize) -> Result<(), Error> {
         self.check_not_broken()?;
         let growth = accesses * self.config.tree_top.growth_max();

@@ -28,7 +28,7 @@ pub struct TreeConfig {
     pub burst_accesses_max: usize,
     /// Number of levels that the client keeps, from the root on; may be 0.
     pub tree_top_levels: u8,
-    /// The organization of these levels on the client.
+    /// The organization of the tree top on the client.
     pub tree_top: TreeTopKind,
     /// The tree of the store that holds the buckets.
     pub tree: TreeId,
@@ -227,9 +227,9 @@ impl RawConfig {
     /// in it can move down with the next eviction that passes, which goes to the other child (the
     /// analysis of Ring ORAM, which Tiny ORAM builds on). Blocks that find no room in a lower
     /// bucket stay above: with Z from 4 on, measurements showed up to 1 % more blocks, and 2 % are
-    /// added. The sum over the buckets varies less than if each block were there by chance,
-    /// independently; six standard deviations of that are added. If Z is smaller on any level, or
-    /// there are more than `A / 2` blocks per leaf, all slots are counted.
+    /// added. The total over all buckets varies less than a Poisson-distributed number of the same
+    /// mean, so six standard deviations of that distribution are added. If any level has `Z < A` or
+    /// `Z < 4`, or there are more than `A / 2` blocks per leaf, all slots are counted.
     pub fn tree_top_blocks_max(&self) -> u64 {
         let TreeConfig { geometry, tree_top_levels, .. } = &self.tree;
         let slots = |level: u8| geometry.slots(usize::from(level)) as u64;

@@ -96,8 +96,9 @@ pub enum Location {
 /// Steps 2 to 5 of an access, over untrusted storage.
 ///
 /// Two kinds of accesses serve no request:
-/// - [`dummy`](Self::dummy) looks to storage like [`access`](Self::access). It is for callers that
-///   hide the times of requests by making accesses at a fixed rate or in a fixed pattern.
+/// - [`dummy`](Self::dummy): storage cannot distinguish it from [`access`](Self::access). It is for
+///   callers that hide the times of requests by making accesses at a fixed rate or in a fixed
+///   pattern.
 /// - [`evict`](Self::evict) makes the stash smaller ahead of time. Storage may be able to
 ///   distinguish it from an access. It is for callers whose access was refused with
 ///   [`ErrorKind::StashFull`](crate::ErrorKind::StashFull).

@@ -19,7 +19,7 @@ use crate::store::{Blanks, BucketStore, Capabilities, Sealed};
 
 /// The storage side of one tree: reads and writes paths.
 pub(super) trait PathTrips {
-    /// Returns a counter for the next write that was never returned before.
+    /// Returns a fresh counter for the next write: a value that was never returned before.
     fn fresh_counter(&mut self) -> Result<u64, Error>;
 
     fn aes_blocks(&self) -> u64;

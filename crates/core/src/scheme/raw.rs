@@ -19,7 +19,7 @@ use crate::store::{BucketStore, Capabilities};
 /// RAW ORAM, without a position map.
 ///
 /// - An **access-only (AO)** access reads one path, opens its headers and one block, and writes the
-///   headers back. Storage sees a uniformly random leaf, each used once.
+///   headers back. Storage sees a uniformly random leaf, which is used once.
 /// - After every `A` AO accesses, an **eviction-only (EO)** access reads, opens and writes back the
 ///   next path of the reverse-lexicographic order. Storage knows the time and the path in advance.
 ///

@@ -36,7 +36,7 @@ pub struct TagTree {
     layout: SubtreeLayout,
     /// A callback that receives the leaf of each path that is written back.
     report: Option<Box<dyn FnMut(Leaf)>>,
-    /// A reporter for each block that moves.
+    /// Reports the move of each block; `None` if no caller has asked for it.
     moves: Option<MoveReporter>,
 }
 
@@ -168,8 +168,8 @@ impl TagTree {
         Some((address, leaf))
     }
 
-    /// Packs address and leaf into a little-endian slot. Adds one, so that no block looks like a
-    /// dummy.
+    /// Packs address and leaf into a little-endian slot. Adds one, so that the slot of a block
+    /// never equals [`DUMMY`].
     #[inline]
     fn pack(&self, address: u64, leaf: Leaf) -> Slot {
         pack(self.geometry.leaf_level(), address, leaf).to_le_bytes()

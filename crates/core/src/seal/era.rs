@@ -5,9 +5,9 @@
 //! neither a version nor a counter is stored.
 //!
 //! The keys change with every *era*. An era begins when a client opens the store, and at
-//! checkpoints, with a fresh salt. The evictions from the era's first one until the next era seal
-//! under its keys. In one era an eviction is sealed once. After a crash, lost evictions are
-//! repeated with other contents, under the keys of a new era.
+//! checkpoints, with a fresh salt. Every eviction until the next era begins is sealed under the
+//! keys of the current era. In one era, an eviction is sealed once. After a crash, lost evictions
+//! are repeated with other contents, under the keys of a new era.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -138,9 +138,10 @@ impl EraSealer {
         self.eras.push((era, keys));
     }
 
-    /// Begins an era like [`Self::begin_era`], unless the current era is too young. This bounds the
-    /// eras that cover the last `recognised` evictions, whose keys are kept, to
-    /// [`CHECKPOINT_ERAS_MAX`]. The decision depends only on public numbers.
+    /// Begins an era like [`Self::begin_era`], unless the current era is too young: it must span at
+    /// least `recognised` / [`CHECKPOINT_ERAS_MAX`] evictions. The client keeps the keys of the
+    /// last `recognised` evictions, so this limits the number of eras that it keeps. The decision
+    /// depends only on public numbers.
     pub(crate) fn begin_era_if_due(
         &mut self,
         next: u64,

@@ -33,7 +33,8 @@ pub struct RangeParams {
     pub block_bytes: u32,
     /// The level of the leaves, in every tree (L of Tiny ORAM, h of rORAM).
     pub leaf_level: u8,
-    /// Number of levels that the client keeps, from the root on. `W` is two to this power.
+    /// Number of levels that the client keeps, from the root on. Two to this power is `W`, the
+    /// number of evictions that a saved state survives.
     pub tree_top_levels: u8,
     /// Slots of a bucket (Z).
     pub slots: u16,
@@ -275,7 +276,7 @@ impl RangeParams {
     }
 }
 
-/// The number of blocks of which the size of a disk must be a multiple, under `policy`.
+/// Under `policy`, the size of a disk must be a multiple of this number of blocks.
 pub(super) fn whole_range_blocks(policy: RangePolicy, classes: &[u8]) -> u64 {
     let whole = match policy {
         RangePolicy::Classes => 0,

@@ -17,7 +17,7 @@ const SLOTS: u16 = 5;
 const EVICT_PERIOD: u32 = 5;
 const STASH_BLOCKS_MAX: u32 = 64;
 
-/// Default size of the longest class of ranges, in bytes.
+/// Default size of the longest ranges, in bytes.
 const LARGEST_CLASS_BYTES: u64 = 1 << 20;
 
 /// Difference between consecutive default classes of the policy `Exact`.

@@ -75,7 +75,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     }
 }
 
-/// The expected location of each block in the tree, according to the position map.
+/// The blocks that the tree and the client should hold, according to the position map.
 pub(super) struct Expected {
     pub(super) live: SparseAddressSet,
     /// The first defect that was found.
@@ -112,7 +112,8 @@ impl Expected {
         }
     }
 
-    /// Adds the entries of a block of the map. They replace the entries of an older copy.
+    /// Adds the expectations that follow from a block of the map. They replace those from an older
+    /// copy of the block.
     pub(super) fn add_block(&mut self, map: &NestedPosMap, address: u64, bytes: &[u8]) {
         for entry in map.entries_of(address, bytes) {
             match entry {

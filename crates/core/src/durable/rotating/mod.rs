@@ -237,8 +237,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         self.positions.flat().is_some()
     }
 
-    /// Maximum number of requests in a window. It holds whichever blocks of the position map they
-    /// need.
+    /// Maximum number of requests in a window, whichever blocks of the position map they need.
     pub fn window_accesses_max(&self) -> usize {
         match (&self.positions, &self.config.recursion) {
             (Positions::Nested(map), Some(recursion)) => {

@@ -43,7 +43,7 @@ pub struct RawParams {
     pub stash_blocks_max: u32,
     /// Number of levels that the client keeps, from the root on.
     pub tree_top_levels: u8,
-    /// Number of ways of the sets in which the client finds blocks of these levels by address
+    /// Number of ways of the sets in which the client finds blocks of the tree top by address
     /// (IR-Stash). 0 if it finds them only by leaf.
     pub tree_top_ways: u16,
     /// The split of the position map between client and tree; `None` if it is in client memory.

@@ -199,7 +199,7 @@ pub(super) fn cost(params: &RawParams) -> Result<Cost, Error> {
     })
 }
 
-/// Bytes that a request moves if the block's positions are not on the client.
+/// Average bytes that a request reads and writes if the block's positions are not on the client.
 fn bytes_per_request(cost: &Cost) -> f64 {
     let accesses = (1 + cost.position_map_depth) as f64;
     accesses * (cost.read_bytes_per_access + cost.written_bytes_per_access)

@@ -41,7 +41,7 @@ impl Positions {
         }
     }
 
-    /// The map, if it is flat. Only a flat map can tell of any block which copy is the latest.
+    /// The map, if it is flat. Only a flat map can tell, for every block, which copy is the latest.
     pub(super) fn flat(&self) -> Option<&LivePosMap> {
         match self {
             Self::Flat(map) => Some(map),

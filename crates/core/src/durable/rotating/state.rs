@@ -44,8 +44,8 @@ const MAP_SECTION_ENTRIES: u64 = 8192;
 /// Number of taken slots per section.
 const TAKEN_SECTION_SLOTS: usize = 8192;
 
-/// Bytes of an encoded entry of the position map: enough for a leaf of the deepest tree and one
-/// bit.
+/// Bytes of an encoded entry of the position map: enough for a leaf of the deepest tree, and a bit
+/// for whether the block is live.
 const MAPPING_BYTES: usize = 6;
 
 /// Bytes of an encoded taken slot.

@@ -37,7 +37,7 @@ const BYTES_MAX: u64 = 16 << 20;
 const SPARE_MIN: u64 = 64;
 const SPARE_MAX: u64 = 1 << 20;
 
-/// Buckets that an access reads in one trip.
+/// Maximum number of buckets that an access reads in one trip.
 pub(super) const TRIP_BUCKETS: u64 = 64;
 
 impl ScanParams {

@@ -227,8 +227,8 @@ impl RotatingTrips<'_> {
 
     /// Reads buckets, in the versions after the evictions before `g`, and verifies all of them.
     /// Then passes address and leaf of each slot to `wanted`, in order, and opens the slot into the
-    /// place that `wanted` returns. If this opens fewer than `opened_min` slots, opens and discards
-    /// more.
+    /// place that `wanted` returns. If this opens fewer than `opened_min` slots, opens further
+    /// slots, up to this number, and discards their blocks.
     pub(super) fn open_buckets(
         &mut self,
         g: u64,

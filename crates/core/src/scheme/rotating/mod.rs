@@ -15,8 +15,8 @@
 //!   its place, and the name under which it is sealed ([`EraSealer`]). No counter in storage could
 //!   lie.
 //!
-//! For each access, storage sees one uniformly random path read, each leaf once. After every `A`
-//! accesses, it sees the next path of the fixed order read and written.
+//! For each access, storage sees a read of one path, whose leaf is uniformly random and used once.
+//! After every `A` accesses, it sees a read and a write of the next path of the fixed order.
 //!
 //! ADR 5 of the repository has the arguments.
 

@@ -33,7 +33,8 @@ impl Run {
         Self { first: Leaf(g & (geometry.leaves() - 1)), paths: evictions }
     }
 
-    /// The buckets of the run on a level, each once, given by a leaf below each bucket.
+    /// The buckets of the run on a level, without repetition. Each is given by the leaf of a path
+    /// through it.
     fn on_level(self, level: u8) -> impl Iterator<Item = Leaf> {
         let of_level = 1 << level;
         (0..self.paths.min(of_level)).map(move |more| Leaf((self.first.0 + more) % of_level))
@@ -150,8 +151,8 @@ impl StoredTree {
         })
     }
 
-    /// Makes the `evictions` evictions that start with `g` in one trip: writes the entries that
-    /// `bucket` returns to each of their buckets. A bucket has one entry per slot.
+    /// Makes the `evictions` evictions that start with `g` in one trip: calls `bucket` for each
+    /// bucket that they write, and writes the entries that it returns, one per slot.
     pub(crate) fn write(
         &mut self,
         store: &mut dyn BucketStore,
