@@ -190,8 +190,8 @@ fn resume_at_the_end(
     }
 }
 
-/// Calls `open` with direct I/O if possible, so that reading back reads the medium and the copy does
-/// not fill the page cache. If direct I/O is refused, calls `open` without it.
+/// Calls `open` with direct I/O if possible, so that reading back reads the medium and the copy
+/// does not fill the page cache. If direct I/O is refused, calls `open` without it.
 fn past_the_cache<T>(open: impl Fn(&StoreOptions) -> Result<T, OpenError>) -> Result<T, OpenError> {
     match open(&StoreOptions::default().with_direct(true)) {
         Err(error) if error.kind() == OpenErrorKind::DirectRefused => {

@@ -54,8 +54,8 @@ impl BoundWatchPage {
         }))
     }
 
-    /// Wraps `store`, so that the page gets all events that storage sees. `facts` are the facts that
-    /// the volume's scheme reports.
+    /// Wraps `store`, so that the page gets all events that storage sees. `facts` are the facts
+    /// that the volume's scheme reports.
     pub(super) fn record(
         &mut self,
         store: BoxedStore,

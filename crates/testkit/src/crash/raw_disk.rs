@@ -68,7 +68,7 @@ impl RawDisk {
     }
 
     /// Forgets the whole blocks within the range of `bytes` bytes from `offset` on. Returns the
-    /// start and end of these blocks in bytes. If there are none, returns the end of the range twice.
+    /// start and end of these blocks in bytes; without whole blocks, the end of the range twice.
     fn forget(
         &self,
         volume: &mut Volume,
