@@ -26,7 +26,7 @@ pub struct LevelShape {
 }
 
 impl LevelShape {
-    /// The shape of a level of buckets without slots: a head of `bytes` bytes each.
+    /// The shape of a level whose buckets have no slots, only a head of `bytes` bytes.
     pub fn of_heads(buckets: u64, bytes: usize) -> Self {
         let bytes = bytes as u64;
         Self {

@@ -75,9 +75,10 @@ pub trait EventSink {
     /// call returns.
     fn record(&mut self, event: &Event, contents: &[u8]);
 
-    /// Records that storage starts `operation`, or, if it is `None`, that control returns to the
-    /// client, to seal a write or because the call has ended. [`record`](Self::record) is called
-    /// while the client works. The last call is always with `None`, after all pieces were recorded.
+    /// Records who works on a call from now on: storage, on the given `operation`, or, if
+    /// `operation` is `None`, the client, to seal a write or because the call has ended.
+    /// [`record`](Self::record) is called while the client works. The last call is always with
+    /// `None`, after all pieces were recorded.
     fn switch_to(&mut self, operation: Option<Operation>) {
         let _ = operation;
     }

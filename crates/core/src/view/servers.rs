@@ -18,10 +18,11 @@ pub const SERVERS_MAX: u8 = 7;
 /// map.
 pub const TREES_OF_SERVER_MAX: u8 = 8;
 
-/// The lowest number in a view of a share server's tree. Lower numbers are trees for records.
+/// The lowest number that a view uses for a tree of a share server. Lower numbers are trees for
+/// records.
 const FIRST_SERVER: u16 = 100;
 
-/// The difference between the numbers in a view of consecutive trees of one server.
+/// The difference between the numbers that a view uses for consecutive trees of one server.
 const NEXT_TREE: u16 = 10;
 
 impl ViewServers {

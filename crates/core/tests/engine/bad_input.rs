@@ -513,9 +513,9 @@ fn kind<T>(outcome: Result<T, Error>) -> ErrorKind {
 #[derive(Clone, Copy)]
 enum StoreFault {
     None,
-    /// The call with this number fails before it has any effect.
+    /// The read or write with this number, counted from 0, fails before it has any effect.
     Call(usize),
-    /// The call with this number fails after it took effect.
+    /// The read or write with this number, counted from 0, fails after it took effect.
     TornCall(usize),
     /// A read returns frames that this function has changed.
     Frames(Bend),

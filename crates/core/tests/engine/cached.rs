@@ -66,8 +66,8 @@ fn any_cache(coins: &mut StdRng) -> (CacheConfig, Lru) {
     (config, Lru { ways, sets: vec![Vec::new(); config.blocks / ways] })
 }
 
-/// A literal LRU cache. Each set is a list of addresses, least recently used first, and of whether
-/// each block is dirty.
+/// A literal LRU cache. Each set is a list of addresses, least recently used first, with a flag
+/// that says whether the block is dirty.
 struct Lru {
     ways: usize,
     sets: Vec<Vec<(u64, bool)>>,

@@ -258,8 +258,9 @@ enum Logged {
     Forget(u64, u64),
 }
 
-/// Makes a random request, if the state allows it, after the accesses to the position map that it
-/// needs. Logs these operations.
+/// Makes a random operation: an access to a block, a dummy, or forgetting of blocks. First makes
+/// the accesses to the position map that the operation needs. Stops if the state allows no more
+/// accesses. Logs all operations.
 fn ask(oram: &mut Rotating, array: &mut [Vec<u8>], log: &mut Vec<Logged>, coins: &mut StdRng) {
     let capacity = array.len() as u64;
     let address = coins.random_range(0..capacity);

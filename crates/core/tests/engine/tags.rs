@@ -92,8 +92,9 @@ fn a_tag_is_served_like_a_block() {
     assert!(oram.read(7, &mut [0]).is_err(), "a tag has no bytes");
 }
 
-/// Makes random operations on a scheme: accesses, hits, blocks taken out and put back, background
-/// evictions. Returns everything observable, and the location of each block at intervals.
+/// Populates a scheme if `full`, and makes random operations on it: accesses, hits, blocks taken
+/// out and put back, background evictions. Returns everything observable, and the location of each
+/// block at intervals.
 fn work<B: Scheme + Scheme>(scheme: &mut B, full: bool) -> Vec<String> {
     let mut coins = StdRng::seed_from_u64(3);
     let leaves = scheme.config().geometry.leaves();

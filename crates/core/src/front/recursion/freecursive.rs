@@ -217,7 +217,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Brings the chain of `data` to the client, down to level 1.
+    /// Fetches position-map blocks of the chain of `data`, from the top down, until the block of
+    /// level 1, which holds the position of `data`, is on the client.
     fn fetch_chain(&mut self, data: u64) -> Result<(), Error> {
         (1..self.lowest_held(data)?).rev().try_for_each(|level| self.fetch(level, data))
     }

@@ -82,7 +82,7 @@ fn check_invariants(combination: &Combination, tested: &mut GridOram) {
     tested.take_view();
 }
 
-/// Counts the paths read from each tree of blocks.
+/// Adds the number of paths read from each tree in `view` to `seen`.
 fn count_paths(view: &[Event], seen: &mut BTreeMap<u16, u64>) {
     let place = |event: &Event| event.piece.map(|piece| piece.tree.0);
     let reads = view.iter().filter(|event| event.operation == Operation::Read);

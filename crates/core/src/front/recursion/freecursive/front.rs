@@ -208,8 +208,8 @@ impl<S, R> AsMut<S> for FreecursiveOram<S, R> {
 }
 
 impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
-    /// Runs `work` while the chain of `data` is on the client. If `work` fails halfway, the ORAM is
-    /// broken.
+    /// Brings the position-map block that holds the position of `data` to the client, and runs
+    /// `work`. If either fails halfway, the ORAM is broken.
     fn with_chain<T>(
         &mut self,
         data: u64,
@@ -227,8 +227,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(done)
     }
 
-    /// Returns the position to which data block `data` must be put back. The block's chain must be
-    /// on the client.
+    /// Returns the position to which data block `data` must be put back. The position-map block
+    /// that holds it must be on the client.
     fn look_up(&mut self, data: u64) -> Position {
         let Self { space, plb, prf, counters, table, coins, .. } = self;
         match space.parent(space.address(0, data)) {
