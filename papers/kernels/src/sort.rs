@@ -13,7 +13,7 @@ pub(crate) struct Args {
 }
 
 /// Fills the array and sorts it with an MSD radix sort, one bit per pass. A pass reads and writes
-/// every line. It does not sort parts that fit the caches, since that would cause no memory
+/// every line. Parts that fit the caches are not sorted further, since that would cause no memory
 /// traffic.
 pub(crate) fn run(args: &Args) -> u64 {
     let mut words = array(words(args.kib));

@@ -16,8 +16,9 @@ pub(crate) fn results_of<E: Experiment>(
     experiment.run(&[], NonZeroUsize::new(threads).unwrap(), &Counting::default())
 }
 
-/// Checks that a results file names its experiment and gives the same text as the results. JSON can
-/// change the last bit of a number, so the results themselves are not compared.
+/// Writes the results to the JSON of a results file, and reads them back. Checks that the file
+/// names its experiment, and that the results give the same text afterwards. The results themselves
+/// are not compared, because JSON can change the last bit of a number.
 pub(crate) fn assert_survive_their_file<E: Experiment>(results: &E::Results) {
     let file = E::to_json(results).unwrap();
     assert_eq!(experiment_of(&file).unwrap(), E::NAME);

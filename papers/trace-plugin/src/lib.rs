@@ -1,7 +1,7 @@
 //! A plugin for QEMU's user-mode emulator that records the first-level cache misses of a program.
 //!
-//! The emulator translates a program block by block. The plugin adds two things to each block: an
-//! addition of its number of instructions to a counter, and a call for each load and store. The
+//! The emulator translates a program block by block. Into each block, the plugin inserts code that
+//! adds the block's number of instructions to a counter, and a call for each load and store. The
 //! call knows how many instructions of its block follow, and so the number of its own instruction.
 //! It passes the access through [`oblivio_sim::recording::FirstLevel`], and writes the resulting
 //! records to a [raw file](oblivio_sim::recording::raw). `oblivio-lab trace record` starts the

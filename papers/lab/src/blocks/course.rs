@@ -34,7 +34,7 @@ pub(super) enum RequestSource {
 const MIX_PARTS: u64 = 40;
 const MIX_PROGRAM_PARTS: u64 = 37;
 
-/// A course of Fig. 4 has one path for this number of paths of Fig. 3.
+/// The number of paths in Fig. 3 per path in a course of Fig. 4.
 const ALONE_PART: u64 = 4;
 
 /// Number of snapshots per stretch.

@@ -1,13 +1,15 @@
-//! The levels on which blocks lie and are found (IR-ORAM, sections III-B, III-C and VI-B).
+//! The levels on which blocks are, and on which requests find them (IR-ORAM, sections III-B, III-C
+//! and VI-B).
 //!
 //! ```text
 //!  figures ──► runs: an ORAM × a course of requests ──► snapshots, a line for each run ──► figures
 //! ```
 //!
 //! Nothing is timed: the simulator's [functional mode](oblivio_sim::functional) makes the paths in
-//! sequence. A [`Course`] determines the requests and the snapshots. Runs are recorded as in the
-//! [evaluation](crate::evaluation), so that the next run continues after an interruption. With
-//! [storage for trees](crate::Trees), it continues with the next stretch of a run.
+//! sequence. A [`Course`] determines the requests and the snapshots. Finished runs are recorded as
+//! in the [evaluation](crate::evaluation). After an interruption, the study continues with the
+//! first run that is not recorded. With [storage for trees](crate::Trees), it continues the
+//! interrupted run after its last complete stretch.
 
 mod catalogue;
 mod course;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Results {
     /// The version of the simulator.
     pub version: String,
-    /// The DRAM part, per channel.
+    /// The parameters of one channel of the measured DRAM.
     pub part: DramSpec,
     /// The seed of all random choices.
     pub seed: u64,

@@ -123,7 +123,8 @@ impl Maker<'_> {
         }
     }
 
-    /// The series that show `name` as means over workloads: their names, and their kinds of mean.
+    /// For each series that shows the means of `name` over workloads: its name and its kind of
+    /// mean.
     fn names_of_means(&self, name: &str) -> Vec<(String, Mean)> {
         if self.workloads().len() > 1 && self.has_both_means() {
             self.means().map(|mean| (format!("{name} ({})", mean.kind()), mean)).collect()

@@ -76,10 +76,11 @@ pub enum Measure {
     /// Cycles in which paths were in progress, divided by the paths of requests, for data or the
     /// position map. This is the cost of an access of the scheme, with its share of the evictions.
     CyclesForEachAccess,
-    /// Background evictions divided by the paths of requests, for data or the position map.
+    /// Evictions divided by the paths of requests, for data or the position map.
     EvictionsForEachAccess,
-    /// The fraction of DRAM energy due to background evictions. Their part of command energy
-    /// follows from their share of paths, and of background energy from the time that they took.
+    /// The fraction of DRAM energy due to evictions. Their energy for commands is proportional to
+    /// their share of paths, and their energy that depends only on time is proportional to the time
+    /// that they took.
     EvictionEnergy,
     /// DRAM energy per line read or written.
     NanojoulesForEachLine,
@@ -182,8 +183,9 @@ impl Measure {
         self.reference().is_some()
     }
 
-    /// The `mean` of the measure over pairs of a run and its reference. The reference is the run
-    /// itself if the measure has none. Runs without the number do not count.
+    /// The `mean` of the measure over runs, each paired with its reference. If the measure needs no
+    /// reference, the caller pairs the run with itself. Runs for which the measure has no value are
+    /// skipped. [`Self::Times`] is the ratio of two means.
     pub fn evaluate(&self, runs: &[(&RunRecord, &RunRecord)], mean: Mean) -> Option<f64> {
         if let Self::Times(first, second) = self {
             let part = |part: &PathPart| Self::Share(*part).evaluate(runs, mean);

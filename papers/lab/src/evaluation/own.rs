@@ -113,8 +113,8 @@ impl OwnMachine {
     }
 }
 
-/// Whether `set` changes `variant` in any evaluation. The test uses two sets of switches that
-/// differ in every value, so that no value of `set` equals both.
+/// Whether `set` changes `variant` in any evaluation. Applies `set` to two sets of switches that
+/// differ in every value, so at least one of them does not already have the values of `set`.
 fn changes(variant: &Variant, set: &SwitchSetting) -> bool {
     [Switches::PAPER, Switches::UNLIKE_PAPER].iter().any(|switches| {
         let made = |switches: &Switches| {

@@ -56,16 +56,16 @@ pub fn run(
     workers::run_all(runs, jobs, |run| one(plan, run, programs, &traces, kept, host, &studies))
 }
 
-/// Returns the records of `runs` that `kept` contains, and the number of missing runs. Figures that
-/// are made without traces use these records.
+/// Returns the records in `kept` that belong to `runs`, and the number of runs without a record.
+/// Figures that are made without traces use these records.
 ///
-/// Checksums distinguish recordings of a program, among runs with the same placement of pages. All
-/// such runs must have one trace; otherwise a speed would compare two recordings. Under another
-/// placement, the same recording has another checksum.
+/// A record has the checksum of its placed trace. All records of a run must have the same checksum,
+/// and so must all runs of a workload with the same placement of pages. Otherwise they come from
+/// different recordings of the program, and a speed-up would compare two recordings. Checksums of
+/// different placements cannot be compared.
 ///
 /// # Errors
-/// [`LabError::Input`] if a workload has runs of more than one trace: the figure could not say
-/// which it shows.
+/// [`LabError::Input`] if `kept` has runs of a workload from more than one recording.
 pub fn kept_runs(
     plan: &EvaluationPlan,
     runs: &[Run],

@@ -64,7 +64,7 @@ pub struct SwitchSetting {
     pub stash_blocks: Option<usize>,
     /// Whether on-chip caches other than the LLC shrink with the tree.
     pub shrinks_chip: Option<bool>,
-    /// Levels that the client keeps, relative to its default.
+    /// The number of levels that the client keeps, minus the machine's default.
     pub tree_top: Option<i8>,
     /// The number of cycles after which the program is switched out.
     pub context_switch: Option<u64>,

@@ -30,7 +30,8 @@ pub struct StatedNumber {
     pub programs: Option<u32>,
     /// The number that the paper states.
     pub paper: f64,
-    /// The maximum difference at which our number agrees. It must be smaller than the effect.
+    /// The maximum difference at which our number agrees. It must be smaller than the effect that
+    /// the number describes.
     pub band: f64,
     /// Other settings that the paper might have used, the likeliest first.
     #[serde(default)]

@@ -49,7 +49,7 @@ pub struct Switches {
     /// Whether on-chip caches other than the LLC shrink with the tree. If not, they have the
     /// sizes of Table I.
     pub shrinks_chip: bool,
-    /// Levels that the client keeps, relative to its default.
+    /// The number of levels that the client keeps, minus the machine's default.
     pub tree_top: i8,
     /// The number of cycles after which the program is switched out. `None` if it never is.
     pub context_switch: Option<u64>,

@@ -121,7 +121,8 @@ fn every_machine_runs() {
     assert!(find("rho").memory.controller.unwrap().small > 0);
 }
 
-/// The switch `fills_small_tree` is not part of a machine, but of the warm-up.
+/// The switch `fills_small_tree` is a property of the warm-up, not of a machine. It must change the
+/// outcome of ρ, and not the outcome of Baseline.
 #[test]
 fn filling_the_small_tree_only_changes_runs_of_rho() {
     let manifest = Manifest { variants: vec!["rho".into(), "baseline".into()], ..manifest() };

@@ -360,8 +360,8 @@ mod tests {
         }
     }
 
-    /// Lines whose distance is the size of the LLC share a set of a direct-mapped PLB. IR-Stash
-    /// gains from this only if distances are kept.
+    /// Checks which placements keep the distance between two lines if it is the size of the LLC.
+    /// Such lines share a set of a direct-mapped PLB, and IR-Stash gains from this.
     #[test]
     fn only_pages_as_is_keep_distances_within_a_program() {
         let far = (2 << 20) / 64;

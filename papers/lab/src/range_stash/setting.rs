@@ -72,7 +72,8 @@ impl RangeStashSetting {
         1 << self.classes.last().copied().unwrap_or(0)
     }
 
-    /// Blocks that may wait for a tree before a volume evicts ahead of time: `A·W` + C.
+    /// Blocks that may wait for a tree before a volume evicts ahead of time: A ·
+    /// 2^`tree_top_levels` + C. `None` for the published form, which has no bound.
     pub fn bound(&self) -> Option<u32> {
         let waiting = self.evict_period << self.tree_top_levels;
         (self.form == Form::Volume).then_some(waiting + VOLUME_STASH_BLOCKS_MAX)

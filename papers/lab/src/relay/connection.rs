@@ -84,8 +84,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Counts bytes that were read. Returns the number of bytes to forward, and the event that
-    /// follows them. `None` if the connection is cut.
+    /// Counts `read` bytes that were read; 0 means that the sender has closed its half. Returns the
+    /// number of bytes to forward, and the event that follows them. `None` if the connection was
+    /// already cut.
     fn count(&self, way: Direction, read: usize, shared: &Shared) -> Option<(usize, Then)> {
         let mut course = lock(&self.course);
         if course.is_cut {

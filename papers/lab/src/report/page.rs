@@ -135,7 +135,7 @@ fn plot(figure: &Figure) -> (String, Option<String>) {
     }
 }
 
-/// The name of the values.
+/// The name of the plotted values: of the bars, or of the vertical axis of curves.
 fn plot_noun(plot: &Plot) -> &str {
     match plot {
         Plot::Bars(bars) => &bars.value,

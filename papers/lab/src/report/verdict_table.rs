@@ -3,8 +3,8 @@
 use super::table::{Cell, Table};
 use super::{Figure, Stated, Verdict, verdicts};
 
-/// A table with a row per stated number of all figures, with links to its figure and to the figure
-/// that shows the reason.
+/// A table of the stated numbers of all figures, one per row. Each row links to its figure, and, if
+/// the verdict needs a reason that another figure shows, to that figure.
 pub(super) fn table_of(figures: &[Figure]) -> Table<'_> {
     let rows = figures.iter().enumerate().flat_map(|(number, figure)| {
         figure.stated.iter().map(move |stated| row(figures, (number, figure), stated))
@@ -76,7 +76,8 @@ pub(super) fn by_reading(figures: &[Figure]) -> Table<'_> {
     Table { head: vec!["reading", "numbers that agree under it", "of"], rows: rows.collect() }
 }
 
-/// Our number under each reading with the name of the reading, starting with the first.
+/// The name of each reading of the paper, and our number under it. The first is the reading that
+/// the figure itself uses.
 fn taken(stated: &Stated) -> impl Iterator<Item = (&str, Option<f64>)> {
     let first = stated.taken.as_deref().unwrap_or("as the figure has it");
     let others = stated.readings.iter().map(|reading| (reading.name.as_str(), reading.ours));

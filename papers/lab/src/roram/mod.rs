@@ -177,8 +177,10 @@ mod tests {
         assert!(!texts.contains("inf") && texts.contains("not measured"), "{texts}");
     }
 
-    /// Each of 15 trees is read and written by an eviction, and the tree of the range twice more:
-    /// 34 runs of 23 levels, each with one or two seeks.
+    /// Compares the seeks of an access with the paper. An eviction reads and writes a run of paths
+    /// in each of 15 trees, and the access itself reads and writes two ranges in one tree: 34 runs
+    /// of 23 levels, each with one or two seeks per level. Storage in several parts must need fewer
+    /// sequential seeks.
     #[test]
     fn seeks_match_the_paper_and_fall_with_the_parts() {
         let seeks = |parts| seeks(PAPER_LEVEL, PAPER_ELL, parts, 1).seeks;

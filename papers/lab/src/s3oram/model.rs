@@ -12,7 +12,7 @@ pub(super) const DATABASE: u64 = 40 << 30;
 /// A KiB, in bytes.
 pub(super) const KIB: u32 = 1 << 10;
 
-/// The link of the paper's laptop, by its section 5.1.
+/// The link of the paper's laptop, as stated in section 5.1.
 pub(super) const HOME: Link = Link::new(29.0, 5.0, 15.0);
 
 /// The link of the paper's phone.

@@ -173,9 +173,9 @@ fn of_sharing<F: Field>(
 }
 
 impl Rates {
-    /// The rates for evictions in bytes among `sizes.0` servers on this machine. Each server works
-    /// on parts of `part_bytes` bytes of `slots` slots. The parts in progress compete for the
-    /// caches.
+    /// Returns these rates with new measurements for evictions among `sizes.0` servers on this
+    /// machine, with bytes as elements. Each server works on parts of a bucket: `part_bytes` bytes
+    /// of each of its `slots` slots. The parts in progress compete for the caches.
     pub(super) fn of_evictions(
         self,
         sizes: Sizes,

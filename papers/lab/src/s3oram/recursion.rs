@@ -63,8 +63,8 @@ fn works(levels: &Levels) -> Works {
     all
 }
 
-/// The mean costs of an access to a volume by `plan`: first with the map on the client, and then
-/// with the map in trees.
+/// The mean costs of an access to a volume, as `oblivio plan` computes them: first with the map on
+/// the client, and then with the map in trees.
 fn costs_of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<[Cost; 2], LabError> {
     let blocks = database_bytes / u64::from(block_bytes);
     let parties = Parties::new(THREE.0, THREE.1);
@@ -74,8 +74,9 @@ fn costs_of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<[Cost; 2],
     Ok([on_client.cost()?, in_trees.cost()?])
 }
 
-/// The work of an access to a volume with its share of an eviction. Servers and disks work as for
-/// the first client, and messages are the volume's.
+/// The work of an access to a volume with its share of an eviction. The work of servers and disks
+/// is that of the client that is not durable. Bytes and round trips of the client are those of a
+/// volume.
 fn of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<Work, LabError> {
     let [before, cost] = costs_of_a_volume(database_bytes, block_bytes)?;
     let without = Scheme::Large.works(database_bytes, block_bytes)?.mean();
@@ -212,8 +213,9 @@ mod tests {
         assert!(times_of_volume.ours.unwrap() > times.ours.unwrap());
     }
 
-    /// A volume needs three requests per tree, and requests the servers' progress before an
-    /// eviction of each tree.
+    /// Compares the round trips of a volume with a count by hand: three per tree for an access, and
+    /// four for an eviction of a tree, one of which requests the servers' progress. Compares the
+    /// transferred bytes with `oblivio plan`.
     #[test]
     fn a_volume_takes_six_trips_for_two_trees() {
         let [before, cost] = costs_of_a_volume(DATABASE, 128 * KIB).unwrap();

@@ -202,7 +202,7 @@ impl Works {
         self.access.plus(self.eviction, 1.0 / self.accesses)
     }
 
-    /// Converts the traffic of a scheme whose server only reads and writes to work.
+    /// Converts traffic to work, for a scheme whose server only reads and writes.
     fn of_traffic(traffic: &Traffic) -> Self {
         let access = Work {
             down_bytes: traffic.down_bytes(),

@@ -79,7 +79,7 @@ fn without_a_plb_each_request_makes_three() {
     }
 }
 
-/// The kind of tree top does not affect what storage sees, if hits are not served.
+/// IR-Stash makes the same path accesses as Baseline if it does not serve hits on the client.
 #[test]
 fn ir_stash_that_serves_no_hits_is_the_baseline() {
     for workload in [Workload::Uniform, Workload::Zipf] {

@@ -10,8 +10,8 @@ use crate::Cycle;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteWatermarks {
-    /// The number of waiting write-backs from which they go before reads, until only [`Self::low`]
-    /// remain.
+    /// The number of waiting write-backs at which write-backs start to go before reads. They do so
+    /// until only [`Self::low`] remain.
     pub high: usize,
     /// The number of waiting write-backs at which reads go first again.
     pub low: usize,
@@ -73,9 +73,9 @@ impl<T: Copy> Requests<T> {
         [read, write].into_iter().flatten().min()
     }
 
-    /// Takes the read that must precede the first write-back, if any. A line can leave the LLC
-    /// before its read is served. With delayed remapping, the read must first take the block out of
-    /// the ORAM, before the write-back puts it back.
+    /// Takes the waiting read of the line of the oldest write-back, if any, because it must precede
+    /// the write-back. A line can leave the LLC before its read is served. With delayed remapping,
+    /// the read must first take the block out of the ORAM, before the write-back puts it back.
     fn take_read_of_first_write(&mut self) -> Option<PendingRequest<T>> {
         let line = self.writes.front()?.line;
         let at = self.reads.iter().position(|waiting| waiting.line == line)?;

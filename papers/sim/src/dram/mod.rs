@@ -109,9 +109,9 @@ impl<O: Observer> Dram<O> {
         self.map.lines()
     }
 
-    /// Neighbouring lines that need only one row in each bank they touch, starting at a multiple of
-    /// this number. In the usual order of address bits, these are the lines of one row in every
-    /// channel.
+    /// The number of neighbouring lines, starting at a multiple of this number, that lie in a
+    /// single row of each bank they touch. In the usual order of address bits, these are the lines
+    /// of one row in every channel.
     pub fn row_span(&self) -> u64 {
         self.map.row_span()
     }

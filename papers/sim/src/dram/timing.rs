@@ -80,8 +80,8 @@ pub struct Queues {
     pub read: u32,
     /// Size of the window of writes.
     pub write: u32,
-    /// The number of waiting writes from which writes go before reads, until only
-    /// [`Self::drain_low`] remain.
+    /// The number of waiting writes at which writes start to go before reads. They do so until only
+    /// [`Self::drain_low`] writes remain.
     pub drain_high: u32,
     /// The number of waiting writes at which reads go first again.
     pub drain_low: u32,

@@ -123,8 +123,9 @@ fn an_oram_holds_at_first_what_its_specification_says() {
     }
 }
 
-/// Configuration 4 of IR-Alloc, cut at the root. Direct placement leaves its narrow levels almost
-/// empty.
+/// Compares the narrow levels of an aged tree with those of a tree in use. The tree is
+/// configuration 4 of IR-Alloc without its upper levels. Direct placement alone leaves the narrow
+/// levels almost empty.
 #[test]
 fn an_aged_tree_has_its_narrow_levels_as_full_as_one_in_use() {
     let slots = [vec![4; 2], vec![1; 4], vec![2; 3], vec![4; 5]].concat();

@@ -177,8 +177,8 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         self.llc.clean(line)
     }
 
-    /// The LLC after all instructions up to the last horizon, or up to the last request if more may
-    /// follow.
+    /// The LLC after all instructions up to the last horizon. If [`Self::next`] has not reached the
+    /// horizon, the LLC after the instructions that it has fetched so far.
     pub fn llc(&self) -> &Cache {
         &self.llc
     }

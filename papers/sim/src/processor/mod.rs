@@ -14,7 +14,7 @@
 //!   until its line has arrived.
 //! - A record of the trace consists of `gap` instructions without memory access, and one with an
 //!   access. The latter looks up the LLC when it is fetched. From a miss on, the line counts as
-//!   cached and the LRU line as evicted, which is another request. Requests reach memory
+//!   cached and the LRU line as evicted. The eviction is another request. Requests reach memory
 //!   `llc_latency` later, the fetch before the victim.
 //! - A read of a line in flight waits for the same answer. A line that was evicted before it
 //!   arrived is requested again.

@@ -18,12 +18,12 @@
 //! If fewer instructions retire per cycle than are fetched, fetch reaches the end of the reorder
 //! buffer without any jump of retirement, and continues at the pace of retirement. So an
 //! instruction is fetched in the cycle of its slot, or in the cycle in which the instruction `rob`
-//! places earlier retires, whichever is later. Once it is the second, it remains the second until
-//! the caller makes fetch jump: retirement is slower, and its jumps only make it later. In this
-//! state, an instruction that waits for nothing does not make retirement jump, since it follows the
-//! previous one at the pace at which both retire. The first of them does not either: if `rob` were
-//! less than `retire_width * depth`, the last jump of retirement would have made fetch jump
-//! earlier.
+//! places earlier retires, whichever is later. Once that retirement is later than the slot, this
+//! remains so until the caller makes fetch jump: retirement is slower, and its jumps only make it
+//! later. In this state, an instruction that waits for nothing does not make retirement jump, since
+//! it follows the previous one at the pace at which both retire. The first such instruction does
+//! not either: if `rob` were less than `retire_width * depth`, the last jump of retirement would
+//! have made fetch jump earlier.
 //!
 //! The caller can *stop* retirement, and a stop also makes it jump: the first instruction that
 //! would retire during the stop takes the first slot after it. A stop is announced only when it
@@ -50,9 +50,11 @@ pub(super) struct Pipeline {
     fetched: Jump,
     /// The last jump of retirement.
     retired: Jump,
-    /// The last jump of retirement whose effect fetch has reached, `rob` instructions later.
+    /// The latest jump of retirement that already delays fetch: fetch has reached the instruction
+    /// `rob` places after the jump.
     fetch_hold: Jump,
-    /// Jumps of retirement whose effect fetch has not reached yet.
+    /// Jumps of retirement that do not delay fetch yet: the instruction `rob` places after the jump
+    /// is not fetched yet.
     pending_holds: VecDeque<Jump>,
     /// The completions of instructions at which retirement may have to jump, in order.
     completing: VecDeque<Completion>,

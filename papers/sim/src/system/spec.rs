@@ -172,7 +172,8 @@ impl SystemSpec {
     }
 }
 
-/// Converts between two clocks in kHz that started together.
+/// Converts between processor cycles and DRAM clocks, both counted from the same moment. The fields
+/// are the frequencies in kHz.
 #[derive(Clone, Copy)]
 pub(super) struct Clocks {
     processor: u128,

@@ -254,7 +254,9 @@ fn warm_up_is_not_counted() {
     assert_eq!((nothing.records, nothing.cycles), (0, 0));
 }
 
-/// Makes stores to a part of memory that fits the small tree but not the LLC, and then reads of it.
+/// The warm-up stores to lines that fit ρ's small tree but not the LLC, and the timed run reads
+/// them. Checks that filling the small tree saves most position-map paths, and that it does not
+/// affect machines without ρ.
 #[test]
 fn a_warm_up_of_the_llc_can_fill_the_small_tree_of_rho() {
     let stores = (0..4000).map(|i| Record { gap: 3, kind: AccessKind::Write, line: i * 7 % 450 });

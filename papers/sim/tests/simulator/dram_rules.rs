@@ -61,7 +61,8 @@ fn any_load() -> impl Strategy<Value = Load> {
         })
 }
 
-/// Runs a load on `scheduled`, and returns the verdict of a checker with the rules of `allowed`.
+/// Runs a load on a DRAM with the parameters `scheduled`. Returns the completions, and a checker
+/// that has compared all commands with the rules of `allowed`.
 fn run(
     scheduled: &DramSpec,
     allowed: &DramSpec,

@@ -43,9 +43,9 @@ fn four_misses_overlap_in_a_rob_of_128() {
     assert_eq!((outcome.tally.instructions, outcome.tally.read_misses), (32_000, 1000));
 }
 
-/// With one read in the ROB, each has its line 410 cycles after the previous one; the first at 417.
-/// A large ROB with one fetch at a time behaves in the same way: the next read is fetched in the
-/// cycle of the answer.
+/// With one read at a time in the ROB, the first line arrives at 417, and each further line 410
+/// cycles after the previous one. A large ROB with one fetch at a time behaves in the same way: the
+/// next read is fetched in the cycle of the answer.
 #[test]
 fn one_miss_at_a_time() {
     let small_rob = ProcessorSpec { rob: 32, ..ProcessorSpec::default() };
@@ -66,7 +66,7 @@ fn instructions_without_memory_run_at_full_width() {
 }
 
 /// While the ROB has room, four instructions are fetched per cycle; later only two, the number that
-/// retires. The last instruction retires in the same cycle as the last two.
+/// retires. The 2^30 instructions retire two per cycle from cycle 10 on.
 #[test]
 fn instructions_without_memory_retire_at_the_retire_width() {
     let store = Record { gap: (1 << 30) - 1, kind: AccessKind::Write, line: 0 };
@@ -77,7 +77,7 @@ fn instructions_without_memory_retire_at_the_retire_width() {
 }
 
 /// A ROB of 8 empties once per 10 cycles, the depth of the pipeline. 800 instructions take 100
-/// rounds, and the last one is fetched one cycle after the first of its round.
+/// rounds. In each round, the last instruction is fetched one cycle after the first.
 #[test]
 fn a_rob_smaller_than_the_pipeline_holds_it_up() {
     let spec = ProcessorSpec { rob: 8, ..ProcessorSpec::default() };
@@ -86,9 +86,9 @@ fn a_rob_smaller_than_the_pipeline_holds_it_up() {
 }
 
 /// The second read is instruction 1. It is also fetched in cycle 0, and completes when its line
-/// arrives, at 410. From then on the ROB is full and 4 instructions retire per cycle. The last one,
-/// number 4001, retires a thousand cycles later. It is a hit: it was fetched 32 cycles before, and
-/// completed 20 cycles after that.
+/// arrives, at 410. From then on the ROB is full and 4 instructions retire per cycle. The last
+/// instruction, number 4001, retires a thousand cycles later. It is a read that hits the LLC. It
+/// was fetched 32 cycles before it retired, and completed 20 cycles after its fetch.
 #[test]
 fn reads_of_a_line_under_way_wait_together() {
     let mut trace = reads(0, [7, 7, 7]);
@@ -99,8 +99,8 @@ fn reads_of_a_line_under_way_wait_together() {
     assert_eq!(outcome.end, 410 + 4001 / 4);
 }
 
-/// A read of a line in the filled LLC completes 20 cycles after its fetch, in cycle 7. The victim
-/// of its set is dirty, so it is written back.
+/// The first read hits the filled LLC: it is fetched in cycle 7, and completes 20 cycles later. The
+/// second read evicts a dirty line, which is written back.
 #[test]
 fn an_llc_that_was_filled_hits() {
     let spec = ProcessorSpec { llc_bytes: LINE_BYTES, llc_ways: 1, ..ProcessorSpec::default() };
@@ -125,8 +125,8 @@ fn an_llc_that_was_filled_hits() {
 }
 
 /// An LLC of one line, room for two write-backs, and a memory that accepts one every 100 cycles.
-/// Write 0 finds the LLC empty. Writes 1 and 2 fill the room in cycle 0. Write 3 is fetched at 100,
-/// and write `n` at `100 * (n - 2)`.
+/// Write 0 finds the LLC empty. The victims of writes 1 and 2 take all the room in cycle 0. Write 3
+/// is fetched at 100, and write `n` at `100 * (n - 2)`.
 #[test]
 fn write_backs_that_memory_does_not_take_hold_up_fetch() {
     let spec = ProcessorSpec {
@@ -226,9 +226,10 @@ fn answers_that_make_room_may_overtake_each_other() {
     assert!(matches!(processor.next(20), ProcessorEvent::Request { at: 30, .. }));
 }
 
-/// From cycle 10 on four instructions retire per cycle, but none from 12 to before 50. So 8 of 400
-/// instructions retire before the stop, and the last one 97 cycles after it. The ROB of 128 is full
-/// when 136 are fetched, in cycle 33. Fetch stalls from 34 to 50.
+/// From cycle 10 on, four instructions retire per cycle, but none from cycle 12 to before cycle 50.
+/// So 8 of 400 instructions retire before the stop, and the last instruction retires in cycle 147.
+/// The ROB of 128 is full when 136 instructions are fetched, in cycle 33. Fetch stalls from cycle
+/// 34 to before cycle 50.
 #[test]
 fn a_path_stops_retirement_until_it_is_read() {
     let spec =

@@ -147,8 +147,8 @@ proptest! {
         }
     }
 
-    /// Compares runs in which each turn of memory stops retirement, as the paths of an ORAM do,
-    /// with the literal model.
+    /// Compares runs with the literal model if retirement stops each time that memory serves a
+    /// request, as it does during the paths of an ORAM.
     #[test]
     fn retirement_stops_when_requested(
         spec in specs(),
