@@ -22,7 +22,7 @@ pub fn write(store: &mut impl BucketStore, number: u64) -> Result<(), VolumeErro
     anchor::write(store, &key(), &CheckpointName { number, name })
 }
 
-/// The number of the checkpoint that storage shows.
+/// The number of the checkpoint that storage shows. `None` if storage shows no authentic anchor.
 ///
 /// # Errors
 /// When the store fails.

@@ -167,7 +167,8 @@ impl Copying<'_> {
         Ok(self.copied)
     }
 
-    /// Runs `act` on the remaining trips of the current step.
+    /// Reads the remaining trips of the current step from the source, and runs `act` on each of
+    /// them. Saves the progress from time to time.
     fn each_trip(
         &mut self,
         act: impl Fn(&mut Self, &BucketRange) -> Result<(), CopyError>,

@@ -87,8 +87,8 @@ impl SavedState {
         Ok(KnownCheckpoints { latest, previous, announced })
     }
 
-    /// Makes the state that was read durable. This comes before storage sees any of the state, and
-    /// before anything is appended.
+    /// Makes the state file that was read durable under its name. The caller must do this before
+    /// storage sees any of the state and before it appends to the file.
     pub(crate) fn make_durable(&self, dir: &mut dyn StateDir) -> Result<(), VolumeError> {
         let name = name(self.generation);
         let is_older = |other: &String| generation_of(other).is_some_and(|it| it < self.generation);

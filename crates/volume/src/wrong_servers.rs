@@ -10,7 +10,8 @@ use oblivio_core::{Error, StoreError};
 use crate::error::VolumeError;
 use crate::state_dir::{SharedDir, StateDir};
 
-/// The prefix of an empty file for each listed server. The number of the server follows.
+/// The prefix of the names of empty files, one for each listed server. The number of the server
+/// follows.
 const NAME: &str = "wrong-server-";
 
 /// The list of wrong servers of an open volume.

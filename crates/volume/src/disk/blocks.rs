@@ -162,8 +162,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Makes accesses, in this order: reads blocks into the cache, and writes back the dirty blocks
-    /// that are next in order.
+    /// Reads the blocks `read` into the cache, then writes back `write_back` dirty blocks, the
+    /// least recently used first. Makes one access for each block.
     pub(super) fn exchange(&mut self, read: &[u64], write_back: usize) -> Result<(), VolumeError> {
         self.exchange_by(read, write_back, |volume, batch| {
             volume.access(batch)?;

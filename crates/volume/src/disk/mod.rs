@@ -285,8 +285,8 @@ struct DiskShape {
 }
 
 impl DiskShape {
-    /// The values for a disk over `volume`. `chooses` states whether the disk may choose to access
-    /// ranges.
+    /// The shape of a disk over `volume`. `chooses` states whether the disk accesses ranges if the
+    /// policy is [`RangePolicy::Classes`].
     fn new(volume: &Volume, chooses: bool) -> Self {
         let block_bytes = volume.block_bytes() as u32;
         let bytes = volume.blocks() * u64::from(block_bytes);

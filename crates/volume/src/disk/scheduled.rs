@@ -23,8 +23,8 @@ use crate::error::VolumeError;
 use crate::volume::{Extent, Volume};
 
 /// Maximum number of blocks to examine per access of a tick, when searching for missing or dirty
-/// blocks. If an access has more than half as many blocks, the maximum is twice the blocks of an
-/// access instead. It keeps the first access of a tick from waiting for a longer search.
+/// blocks. If twice the number of blocks of an access is greater, that is the maximum. The limit
+/// keeps the search from delaying the first access of a tick.
 const LOOKS_PER_ACCESS: usize = 16;
 
 pub(super) struct ScheduledWorker {

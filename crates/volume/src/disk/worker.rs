@@ -195,7 +195,8 @@ impl Worker {
         }
     }
 
-    /// Serves requests in order, until one needs a block that is not cached.
+    /// Serves requests in order, until one must wait for a block to be cached or for fewer dirty
+    /// blocks.
     fn serve_cached_requests(&mut self) -> Result<(), VolumeError> {
         while let Some(first) = self.pending.front_mut() {
             first.forget_all(&mut self.blocks)?;

@@ -127,7 +127,7 @@ fn all_pieces(setup: &SmallVolume) -> Vec<Piece> {
     pieces
 }
 
-/// The pieces that are copied first.
+/// The pieces that are copied before those of [`LAST_TREES`].
 fn pieces_of_scheme(setup: &SmallVolume) -> Vec<Piece> {
     let mut pieces = all_pieces(setup);
     pieces.retain(|piece| !LAST_TREES.contains(&piece.tree));
@@ -341,7 +341,7 @@ fn a_copy_that_is_resumed_at_its_end_is_compared_again_unless_that_is_unwanted()
     assert!(it.is_whole());
 }
 
-/// Uses the volume while the last buckets of its copy are compared.
+/// Opens and closes the volume after all buckets of its copy were compared, before the copy ends.
 struct UseDuringCopy<'b> {
     bench: &'b mut Bench,
     has_used: bool,

@@ -175,7 +175,8 @@ fn requests_that_come_one_after_the_other_are_served_in_some_order() {
     }
 }
 
-/// A request for some blocks or a part of one, often the same ones.
+/// A random request for less than six blocks within the first 26: two thirds of the requests are
+/// for whole blocks.
 fn request(coins: &mut StdRng) -> DiskOp {
     let block_bytes = u64::from(BLOCK_BYTES);
     let granule = if coins.random_ratio(2, 3) { block_bytes } else { 100 };

@@ -58,7 +58,7 @@ fn access(
 
 // ───────────────────────────── what storage sees ─────────────────────────────
 
-/// Accesses a block or a range.
+/// Makes an access with the given step number: to a range if the flag is set, otherwise to a block.
 type Workload = fn(&mut Volume, u64, bool);
 
 const WORKLOADS: [(&str, Workload); 6] = [
@@ -397,7 +397,7 @@ fn a_rescue_takes_from_one_tree_what_another_has_lost() {
 
 // ───────────────────────────── what becomes a range ─────────────────────────────
 
-/// A disk, and the number of blocks and ranges it has accessed so far.
+/// A disk, and the world that shows how many blocks and ranges the disk has accessed.
 struct Counted {
     world: World,
     disk: Disk,
@@ -432,7 +432,7 @@ impl Counted {
         self.call(DiskOp::Write { offset: block * BYTES as u64, data, durable: false });
     }
 
-    /// Submits requests that wait together.
+    /// Submits all requests at once, and waits until the disk has answered them without an error.
     fn ask_together(&self, ops: impl Iterator<Item = DiskOp>) {
         let (sender, answers) = sync_channel(64);
         let mut asked = 0;
@@ -931,8 +931,8 @@ fn trees_without_room_are_an_error() {
     assert!(error.to_string().contains("more slots"), "{error}");
 }
 
-/// A block that is trimmed while it is read ahead is read again as the request was, not block by
-/// block, whatever was cached.
+/// A block that is trimmed while it is read ahead is read again with the ranges of its request, not
+/// as a single block, whatever was cached.
 #[test]
 fn what_left_the_cache_before_its_turn_is_read_as_it_was_asked_for() {
     let exact = Counted::with(made_exact(), 16);

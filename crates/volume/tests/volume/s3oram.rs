@@ -1,5 +1,5 @@
-//! A volume on share servers: records next to shares, a log before them, and recovery after a
-//! crash.
+//! Tests of a volume on share servers: the servers' records, wrong answers, lost data, and recovery
+//! after a crash.
 
 use std::cell::RefCell;
 

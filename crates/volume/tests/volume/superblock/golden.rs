@@ -40,7 +40,8 @@ fn the_format_is_as_it_was() {
     }
 }
 
-/// The files hold superblocks in the formats that preceded the first release.
+/// Superblocks in the formats from before the first release are refused, and the error names their
+/// version.
 #[test]
 fn superblocks_of_old_versions_are_refused_by_their_version() {
     for version in [1, 2] {

@@ -11,7 +11,7 @@ use oblivio_shares::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 use oblivio_testkit::crash::{CrashStore, World};
 use oblivio_testkit::{Call, Faulty, ServersWithRecords, ShareDisk};
 
-/// A peer link that delivers at once.
+/// The links of one server to its peers, which deliver at once.
 struct Others {
     from: u8,
     mailboxes: Vec<Arc<Mailbox>>,
@@ -47,7 +47,7 @@ impl Hosts {
         Self { hosts, folders, added: Arc::new(Mutex::new(vec![0; count.into()])) }
     }
 
-    /// Deletes all files of a server.
+    /// Replaces server `i` with an empty one.
     pub(crate) fn lose(&self, i: usize) {
         let new = Host::open(Box::new(ShareDisk::default()), || Ok([9; 32])).unwrap();
         self.hosts.lock().unwrap()[i] = new;
