@@ -62,8 +62,8 @@ fn reading_alone(bencher: Bencher) {
     });
 }
 
-/// Measures the matrix products of one level of an eviction. The reported bytes count each product
-/// of one of the 2Z slots and one of the Z columns.
+/// Measures the matrix products of one level of an eviction. The reported bytes are the lengths of
+/// all products of a slot and a matrix element: 2Z slots for each of Z columns.
 #[divan::bench(types = [Gf256, Mersenne61], args = [74, 333], sample_count = 3)]
 fn matrix_product<F: Field>(bencher: Bencher, slots: usize) {
     let elements = F::packed_elements(4096);

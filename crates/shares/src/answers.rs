@@ -6,11 +6,11 @@
 //! wrong ones are detected. The smaller of *e* / 2 and *e* − *t* are corrected, and the servers
 //! that gave them are named. This correction is not in the paper.
 //!
-//! No more than *e* − *t* are corrected, because two words of the code differ in *e* + 1 places. So
-//! *t* colluding liars can produce a word that differs from another code word in only *e* + 1 − *t*
-//! honest answers. Correcting *e* + 1 − *t* answers would name honest servers. Up to *e* − *t*, the
-//! answer of each named server is wrong: it lied, its shares are damaged, or another server dealt
-//! it wrong shares in an eviction.
+//! No more than *e* − *t* are corrected, because two words of the code may differ in only *e* + 1
+//! places. So *t* colluding liars can produce a word that differs from another code word in only
+//! *e* + 1 − *t* honest answers. Correcting *e* + 1 − *t* answers would name honest servers. Up to
+//! *e* − *t*, the answer of each named server is wrong: it lied, its shares are damaged, or another
+//! server dealt it wrong shares in an eviction.
 
 use crate::field::Field;
 use crate::sharing::{Parties, recover, value};

@@ -15,8 +15,7 @@ pub type ServerAnswer = Result<Vec<u8>, StoreError>;
 /// counts as failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// The time for an ordinary request. It is enough for any number of bytes that the server must
-    /// read.
+    /// The time for an ordinary request, however many bytes the server must read for it.
     Short,
     /// The time for an eviction, or for a request that must wait for an eviction to end.
     Long,
@@ -75,7 +74,7 @@ impl<S: ShareServers + BucketStore + Send> ServerStore for S {}
 /// its scheme [finds](share_servers) the servers in the store.
 pub type AnyServers = Box<dyn ServerStore>;
 
-/// Wraps share servers as a store of any kind.
+/// Boxes share servers as an [`AnyStore`]. [`share_servers`] returns them.
 pub fn into_store(servers: impl ServerStore + 'static) -> AnyStore {
     Box::new(Box::new(servers) as AnyServers)
 }
@@ -83,7 +82,7 @@ pub fn into_store(servers: impl ServerStore + 'static) -> AnyStore {
 /// Returns the share servers in a store.
 ///
 /// # Errors
-/// The store itself.
+/// The store itself, if it contains no share servers.
 pub fn share_servers(store: AnyStore) -> Result<AnyServers, AnyStore> {
     if (&*store as &dyn Any).is::<AnyStore>() {
         // A generic caller has boxed an `AnyStore` a second time.

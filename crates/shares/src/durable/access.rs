@@ -38,8 +38,8 @@ struct TreeAccess {
 }
 
 impl TreeAccess {
-    /// The label and leaf that the selected slot must show; `None` if the block has no label or no
-    /// leaf.
+    /// The label and leaf that the metadata of the selected slot must contain; `None` if the block
+    /// has no label or no leaf.
     fn occupant(&self) -> Option<Occupant> {
         Some(Occupant { label: self.label?, leaf: self.mapped?.leaf })
     }

@@ -2,8 +2,8 @@
 //! missing, at most *A*. The servers' progress tells which blocks each server lacks.
 //!
 //! A missing share is computed from the shares of the other servers. The shares have degree *t*, so
-//! more shares answer than recovery needs, and wrong shares are detected. Each recovered block must
-//! also be sealed under the number of its access.
+//! there are more shares than recovery needs, and wrong shares are detected. Each recovered block
+//! must also be sealed under the number of its access.
 
 use oblivio_core::{BucketId, Error};
 

@@ -78,7 +78,8 @@ impl ClientMap {
         self.leaf(address).map(|leaf| Mapped { leaf, write })
     }
 
-    /// The occupied slots: bucket, slot and address, in order.
+    /// For each occupied slot, its bucket, its index and the address of its block, sorted by bucket
+    /// and slot.
     pub(super) fn occupied_slots(&self) -> Zeroizing<Vec<[u64; 3]>> {
         let mut places = Zeroizing::new(Vec::with_capacity(self.versions.len()));
         for address in 0..self.blocks() {

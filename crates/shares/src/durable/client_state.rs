@@ -29,7 +29,8 @@ pub(super) const SALT_BYTES: usize = 32;
 /// A planned access, with its random choices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AccessStep {
-    /// The number of accesses before this one; `None` if the plan does not contain it.
+    /// The number of accesses before this one. `None` if the position map is on the client, because
+    /// plans then contain no number.
     pub(super) number: Option<u64>,
     /// The address of the block in the data tree; `None` for a dummy access. Secret.
     pub(super) address: Option<u64>,

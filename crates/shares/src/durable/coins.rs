@@ -15,8 +15,8 @@
 //! - **Matrices** are drawn from the coins of the era ([`EraCoins`]). Each attempt first mixes in
 //!   the tree, the eviction, the attempt, and the matrices. Plans and forgotten ranges are mixed in
 //!   as well.
-//! - **Openings and checkpoints** draw new coins of the era, and mix the old ones in: copies that
-//!   receive the same randomness from their system stay apart if they were apart.
+//! - **Openings and checkpoints** draw new coins of the era, and mix the old ones in: copies
+//!   whose coins differ have different new coins, even if their systems return the same randomness.
 //! - **Repairs, and servers that catch up,** draw nothing: a missing share is computed from the
 //!   others.
 //!

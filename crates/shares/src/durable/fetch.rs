@@ -80,10 +80,11 @@ impl Fetched {
     /// The servers whose shares of a slot are provably wrong within `bytes`. `None` if no set of
     /// *t* + 1 shares gives a sound value, or too few servers have answered.
     ///
-    /// *t* + 1 servers can hold a sound value even if some of them lie: a liar can add shares of a
-    /// polynomial that does not change the value. Honest servers then seem not to fit. So only
-    /// servers that fit no sound set of *t* + 1 are named. One of these sets has only honest
-    /// servers, and no server that fits this set is named.
+    /// A value is sound if `is_sound` accepts it. The shares of *t* + 1 servers can give a sound
+    /// value even if some of them lie: a liar can add shares of a polynomial that does not change
+    /// the value. Honest servers then seem not to fit. So a server is named only if it fits no set
+    /// of *t* + 1 servers with a sound value. One of these sets has only honest servers, and no
+    /// server that fits this set is named.
     pub(super) fn wrong(
         &self,
         parties: Parties,

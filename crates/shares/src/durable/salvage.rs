@@ -204,9 +204,10 @@ impl ShareArray {
         PointFinder { parties, tree, roots, kept: self.state.point_after(self.kept) }
     }
 
-    /// The last point that enough servers have in a map tree. If it is one access ahead of the
-    /// data, the point before it: the data lacks an access in progress, and the map would make
-    /// older copies of its block seem outdated.
+    /// The last point that enough servers have in a map tree. If that point is one access ahead of
+    /// the data, returns the point before it, if enough servers have that point: the data lacks the
+    /// access in progress, and the later map would make the older copies of the accessed block seem
+    /// outdated.
     fn map_quorum_point(
         &mut self,
         tree: usize,

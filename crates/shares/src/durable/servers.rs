@@ -204,7 +204,8 @@ pub(super) fn is_cause(kind: StoreErrorKind) -> bool {
 
 /// Ranks a failure among several; the most important failure has the lowest rank. A damaged file
 /// and a full disk can be verified by other clients; an unknown version is known only from the
-/// server itself. A lost link is a consequence or cause of failures of other servers.
+/// server itself. A lost link ranks after these, because it is a consequence or cause of failures
+/// of other servers.
 pub(super) fn rank(kind: StoreErrorKind) -> u8 {
     match kind {
         StoreErrorKind::UnknownVersion => 1,

@@ -71,7 +71,7 @@ impl TreeMap {
         })
     }
 
-    /// The block of each tree on the way to a block of the data: see
+    /// For each tree, the block that an access to data block `address` fetches: see
     /// [`ClientState::addresses`](super::client_state::ClientState::addresses).
     pub(super) fn addresses(&self, address: u64) -> Zeroizing<Vec<[u64; 2]>> {
         let mut addresses = Zeroizing::new(Vec::with_capacity(self.levels.count()));
@@ -83,8 +83,8 @@ impl TreeMap {
         addresses
     }
 
-    /// The client's entry for the block of the last tree on the way to this block; `None` if it has
-    /// no position.
+    /// The client's entry for the block of the last tree that an access to data block `address`
+    /// fetches. `None` if that block of the last tree has no position.
     pub(super) fn mapped(&self, address: u64) -> Option<Mapped> {
         let [in_last, _] = *self.addresses(address).last()?;
         self.of_last(in_last)

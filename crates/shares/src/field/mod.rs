@@ -20,7 +20,7 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
     const ZERO: Self::Element;
     /// The neutral element of multiplication.
     const ONE: Self::Element;
-    /// Bytes of an encoded element. It can be more than an element carries.
+    /// Bytes of an encoded element. This can be more than [`Self::PACKED_BYTES`].
     const ELEMENT_BYTES: usize;
     /// Bytes of data that an element carries.
     const PACKED_BYTES: usize;

@@ -87,10 +87,10 @@ impl Files {
         Ok(files)
     }
 
-    /// Makes data that an earlier process left in the files durable, before a client learns of the
-    /// data. The process may have died before its sync, or after a failed sync. A sync alone is not
-    /// enough: the system may have dropped data. So the last record, the block it covers, and the
-    /// marks written with it are written again. Earlier data was already durable when they were
+    /// Makes durable the data that an earlier process left in the files, before a client learns of
+    /// the data. The process may have died before its sync, or after a failed sync. A sync alone is
+    /// not enough: the system may have dropped data. So the last record, the block it covers, and
+    /// the marks written with it are written again. Earlier data was already durable when they were
     /// written.
     ///
     /// A block that does not match the record was written before the last write, and damaged since.

@@ -176,7 +176,8 @@ impl SharedStore {
         Ok((store, condition))
     }
 
-    /// Finds a server that has a volume of this name, and returns the server's name.
+    /// Finds the first server that has a volume of this name. Returns the server's name; `None` if
+    /// no server has such a volume.
     ///
     /// # Errors
     /// If a server does not answer.

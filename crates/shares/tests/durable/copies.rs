@@ -158,7 +158,7 @@ const REQUESTS: &[CopyAction] = &[
 ];
 
 /// Checks that no copy of a client with six blocks uses a seed for two secrets, if each copy first
-/// does one of `ways`.
+/// performs one of the actions `ways`.
 fn check(make: impl Fn() -> Owner, ways: &[CopyAction]) {
     let with_blocks = || {
         let mut owner = make();
@@ -282,8 +282,8 @@ fn begin_era(owner: &mut Owner, seed: u64) {
 }
 
 /// Copies that move the same blocks secret-share their matrices with different coins, unless both
-/// copies have done exactly the same. A checkpoint draws new coins, and copies that differ stay
-/// apart even if their systems return the same randomness.
+/// copies have done exactly the same. A checkpoint draws new coins. Copies whose coins differ have
+/// different new coins, even if their systems return the same randomness.
 #[test]
 fn copies_share_the_same_matrices_differently() {
     let ways: &[CopyAction] = &[

@@ -1,7 +1,7 @@
 //! Compares servers that keep shares in files with servers in memory, on trees with metadata.
 //!
-//! Servers do not interpret metadata. So one client with all positions drives each tree, with
-//! blocks as long as slots.
+//! Servers do not interpret metadata. So each tree has a single client, which knows all positions,
+//! and whose blocks are as long as slots.
 
 use std::sync::Arc;
 use std::{io, thread};
@@ -218,7 +218,7 @@ fn open(disk: &ShareDisk, coins: &mut StdRng) -> Host {
     Host::open(Box::new(disk.clone()), move || Ok(seed)).unwrap()
 }
 
-/// The block of each tree on the way to a block of the data.
+/// For each tree, the block that an access to data block `address` fetches.
 fn on_the_way(address: usize) -> [usize; 3] {
     let mut addresses = [address; 3];
     for tree in 1..3 {

@@ -1,4 +1,4 @@
-//! Tests that all data is durable that a server acknowledges, even if its disk fails, or if only
+//! Tests that all data that a server acknowledges is durable, even if its disk fails, or if only
 //! the server's process dies.
 
 use oblivio_core::BucketId;

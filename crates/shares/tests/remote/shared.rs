@@ -80,7 +80,8 @@ fn read(store: &mut SharedStore) -> Result<u8, StoreErrorKind> {
     Ok(frames.get(0)[0])
 }
 
-/// The candidates for the value of the record, which is one byte repeated.
+/// The candidates for the value of the record, sorted. A value is one repeated byte, and is
+/// returned as this byte.
 fn candidates(store: &mut SharedStore) -> Vec<u8> {
     let mut found = Vec::new();
     store.read_candidates(&[record()], &mut |_, value| found.push(value[0])).unwrap();

@@ -33,8 +33,9 @@ impl Folder {
         FileStore::create(&self.next(), shapes, options).unwrap()
     }
 
-    /// Runs the conformance suite on a file store with these options. If the options read ahead,
-    /// only the tests without reopening run, because reading ahead does not affect durability.
+    /// Runs the conformance suite on a file store with these options. If the options enable reading
+    /// ahead, only the tests without reopening run, because reading ahead does not affect
+    /// durability.
     fn check(&self, options: &FileOptions) {
         if options.looks_ahead {
             return check_store(|shapes| self.create(shapes, options));
