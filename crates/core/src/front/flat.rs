@@ -239,7 +239,7 @@ impl<S: Scheme, R: CryptoRng> Front for FlatOram<S, R> {
         Ok(is_found)
     }
 
-    /// Makes no access, because the position map is on the client.
+    /// Makes no access and returns false, because the position map is on the client.
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
         check_request(address, &Op::Update(&mut |_| ()), self.capacity, self.block_bytes)?;
         Ok(false)

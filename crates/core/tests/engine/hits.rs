@@ -92,7 +92,8 @@ fn is_found(tree: &TreeConfig, place: Option<&(Location, Leaf)>) -> bool {
 
 // ───────────────────────────── which are served ─────────────────────────────
 
-/// Serves random requests, and predicts each hit. Returns the number of hits.
+/// Serves random requests. Checks that exactly the blocks that the client finds by address are
+/// served without an access. Returns the number of hits.
 fn serves_what_is_on_the_client<B: Scheme>(oram: FlatOram<B, StdRng>, coins: &mut StdRng) -> u64 {
     let mut oram = oram.with_hits(HitPolicy::Serve);
     let tree = oram.config().clone();

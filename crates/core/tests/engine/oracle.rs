@@ -107,7 +107,8 @@ impl Point {
     }
 
     /// Draws the smallest tree that holds the blocks, so that nearly every slot is used, or a tree
-    /// with up to two more levels. The stash may hold all blocks, so tight trees do not stop.
+    /// with up to two more levels. The stash bound exceeds the number of blocks, so no request is
+    /// refused because of a full stash.
     fn tree(&self, coins: &mut StdRng) -> TreeConfig {
         let tightest = (0..)
             .find(|leaf_level| self.geometry(*leaf_level).tree_slots() >= self.capacity)

@@ -54,7 +54,8 @@ pub struct ViewReader<R> {
     servers: Option<ViewServers>,
     events: u64,
     last_trip: u64,
-    /// The time of the latest event, if the file has times.
+    /// The time of the latest event or message, in microseconds since the start of the recording,
+    /// if the file has times.
     micros: Option<u64>,
     ended: bool,
 }

@@ -47,7 +47,8 @@ fn of_freecursive_are_uniform_independent_and_fresh() {
     verdicts.conclude();
 }
 
-/// Applies the tests to all runs of a setup, with and without batches and a tree top.
+/// Tests the leaves of all runs of `alone`, and of the same setup with batches and a tree top. Also
+/// tests that the leaves of each workload have the same distribution as those of the first.
 pub(crate) fn judge_all(alone: Setup, verdicts: &mut Verdicts) -> States {
     let mut states = States::default();
     let tree_top_levels = alone.tree_top_levels.max(2);
@@ -68,7 +69,8 @@ pub(crate) fn judge_all(alone: Setup, verdicts: &mut Verdicts) -> States {
     states
 }
 
-/// Applies the statistical tests to one run.
+/// Tests the leaves of one run as in [`judge_leaves`]. Also tests that they do not depend on the
+/// address, on the operation, or on whether an access is to data or to the position map.
 pub(crate) fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
     let name = format!("{}, {:?}", run.workload, run.setup);
     let are_independent = run.setup.hits == HitPolicy::Access;
@@ -88,8 +90,9 @@ pub(crate) fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
     }
 }
 
-/// Applies the tests for any sequence of leaves. If the requests are known, also tests whether a
-/// block's leaf depends on the leaf of the block's previous access.
+/// Tests that `leaves`, which are numbers below `range`, are uniform and serially independent. If
+/// the requests are known, also tests whether a block's leaf depends on the leaf of the block's
+/// previous access.
 ///
 /// If hits are served, paths [are not independent](HitPolicy::Serve) of earlier ones.
 pub(crate) fn judge_leaves(

@@ -39,9 +39,9 @@ const BATCHES: [usize; 6] = [1, 7, 2, 16, 1, 5];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Path,
-    /// RAW ORAM, with its parameter A.
+    /// RAW ORAM, with its parameter A: the number of accesses per eviction.
     Raw(u32),
-    /// Rotating RAW ORAM, with its parameter A.
+    /// Rotating RAW ORAM, with its parameter A: the number of accesses per eviction.
     Rotating(u32),
 }
 

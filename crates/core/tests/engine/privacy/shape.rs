@@ -28,7 +28,8 @@ pub(crate) fn shape(run: &Run) -> Vec<EventShape> {
     events.collect()
 }
 
-/// Makes all runs of `setup`, and compares each view to the first.
+/// Makes all runs of `setup`, and checks that their views have the same shape. Returns the rare
+/// states that occurred.
 #[track_caller]
 pub(crate) fn assert_alike(setup: &Setup) -> States {
     let mut states = States::default();
@@ -99,7 +100,8 @@ fn freecursive_looks_like_as_many_single_accesses() {
     }
 }
 
-/// Compares the views of all runs at the stash bound. The bound is the maximum with which any batch
+/// Checks that the views of all runs of `setup` have the same shape if some batches begin with the
+/// stash at its bound. The bound is set to the maximum number of blocks with which any batch
 /// begins. So some batches begin at the bound and none above it, and other runs stay far below.
 #[track_caller]
 fn assert_alike_at_the_bound(setup: &Setup) -> States {

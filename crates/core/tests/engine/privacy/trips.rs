@@ -45,7 +45,8 @@ impl Purpose {
     }
 }
 
-/// All calls of a run, in order.
+/// All calls of a run, in order. For rotating RAW ORAM, without heads, and with buckets of the tree
+/// instead of places in storage.
 pub(crate) fn trips(run: &Run) -> Vec<Trip> {
     let mut rings = match run.setup.scheme {
         Scheme::Path | Scheme::Raw(_) => None,

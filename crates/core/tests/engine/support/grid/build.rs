@@ -27,7 +27,7 @@ pub(crate) const BLOCK_BYTES: usize = 32;
 pub(crate) const LEAVES: u64 = 1 << LEAF_LEVEL;
 const LEAF_LEVEL: u8 = 6;
 
-/// The parameter A of schemes with evictions.
+/// The number of accesses per eviction (the parameter A), in schemes that have it.
 pub(crate) const ACCESSES_PER_EVICTION: u32 = 3;
 
 pub(crate) const TOP_LEVELS: u8 = 3;
