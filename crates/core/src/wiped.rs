@@ -172,7 +172,8 @@ mod tests {
         }
     }
 
-    /// Reads this process's memory at the buffer's address, before and after the buffer is freed.
+    /// Reads this process's memory at the buffer's address. The secret must be gone after a drop, a
+    /// truncation followed by a drop, and a move to a larger buffer.
     #[cfg(target_os = "linux")]
     #[test]
     fn no_secret_is_left_in_freed_memory() {

@@ -70,8 +70,8 @@ pub fn receive_length(stream: &mut impl Read, bytes_max: usize) -> io::Result<Op
 }
 
 /// Receives a message of `bytes` bytes into the beginning of `buffer`. A longer buffer keeps its
-/// length. The buffer doubles as bytes arrive. Before each growth, `grow` is called with the new
-/// number of bytes. `grow` may block until memory is available.
+/// length; a shorter one doubles as bytes arrive. Before more of the buffer is used, `grow` is
+/// called with the number of bytes used from then on. `grow` may block until memory is available.
 ///
 /// # Errors
 /// Errors of `grow` and I/O errors of the stream. [`ErrorKind::UnexpectedEof`] if the stream ends
@@ -133,7 +133,7 @@ mod tests {
     }
 
     /// The buffer grows only as bytes arrive. A peer that announces a long message without sending
-    /// it costs no memory, even if the buffer was used before.
+    /// it costs at most [`BYTES_BEFORE_ANY`], or the size that the buffer already had.
     #[test]
     fn the_buffer_grows_only_as_bytes_arrive() {
         let announced = 1 << 20;

@@ -13,9 +13,9 @@ pub struct Link {
 
 /// The receiving half of a [`Link`].
 pub trait LinkReader: Read + Send {
-    /// Sets one deadline for all later reads together, or removes the deadline. Reads after the
-    /// deadline fail with [`TimedOut`](io::ErrorKind::TimedOut) or
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock).
+    /// Sets one deadline for all later reads together, `within` from now, or removes the deadline
+    /// if `within` is `None`. Reads after the deadline fail with
+    /// [`TimedOut`](io::ErrorKind::TimedOut) or [`WouldBlock`](io::ErrorKind::WouldBlock).
     ///
     /// # Errors
     /// I/O errors of the system.

@@ -117,7 +117,8 @@ pub enum Request {
         /// The name of the volume.
         name: String,
     },
-    /// Passes a message that another share server deals. This request has no answer.
+    /// Passes a message with the shares that another share server deals. This request has no
+    /// answer.
     Deal {
         /// The message. The protocol does not interpret it.
         message: Vec<u8>,

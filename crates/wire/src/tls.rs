@@ -383,9 +383,10 @@ struct TlsReader {
     shared: Arc<Shared>,
     until: Option<MonotonicTime>,
     buffer: Box<[u8]>,
-    /// The end of the received bytes in `buffer`, followed by the end of those that were processed.
-    /// Bytes are not processed while there is plaintext that the caller has not read.
+    /// The end of the received bytes in `buffer`.
     received: usize,
+    /// The end of the bytes in `buffer` that were processed. Bytes are not processed while there is
+    /// plaintext that the caller has not read.
     taken: usize,
 }
 

@@ -15,7 +15,7 @@ pub enum Recoverability {
     Found,
     /// An authentic copy was found, but the damage hides whether it is the latest.
     Doubtful,
-    /// The block had contents, or may have had, and was not found.
+    /// The block has contents, or might have, and no copy was found.
     Lost,
 }
 

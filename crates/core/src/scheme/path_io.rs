@@ -299,8 +299,8 @@ fn read_checked<'s>(
     if matches_request { Ok(frames) } else { Err(corrupt("more or fewer bytes than its shape")) }
 }
 
-/// Fails if an eviction has written a bucket whose header in storage was never written.
-/// `body_counter` is the number of such evictions.
+/// Checks a bucket that storage returned as never written. Fails if evictions have written it;
+/// `body_counter` is the number of these evictions.
 #[inline]
 fn check_absent(body_counter: u64) -> Result<(), Error> {
     if body_counter == 0 { Ok(()) } else { Err(corrupt("nothing, although it has been written")) }

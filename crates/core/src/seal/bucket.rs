@@ -313,7 +313,8 @@ mod tests {
         assert!(own.verify(NAME, &head, &swapped).is_none());
     }
 
-    /// Simulates a cloned machine: two clients continue from one state.
+    /// Simulates a cloned machine: two clients seal different contents under the same name and
+    /// keys.
     #[test]
     fn one_name_sealed_twice_with_other_contents_shares_no_key_stream() {
         let keys = keys(1);

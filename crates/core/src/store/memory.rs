@@ -32,7 +32,7 @@ struct Tree {
 /// The location and shape of the buckets of one level. They are stored together, because a trip
 /// needs both for every bucket.
 struct Level {
-    /// Offset of the tree in the arena.
+    /// Offset in bytes of the tree in the arena.
     base: u64,
     place: LevelPlace,
     shape: LevelShape,

@@ -55,6 +55,8 @@ pub(super) struct RotatingTrips<'a> {
 }
 
 impl RotatingIo {
+    /// The client's side of trips to the tree of `config`, which is in `trees` of `store`.
+    ///
     /// # Errors
     /// If the configuration contradicts itself, or `store` has no tree of that shape.
     pub(super) fn new(

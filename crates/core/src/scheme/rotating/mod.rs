@@ -416,8 +416,8 @@ impl<S: BucketStore> VersionedTree<S> {
         self.client.begin()
     }
 
-    /// Moves the wanted block, and no other, to the stash. If the block was not live, drops its
-    /// stale copies.
+    /// Moves the wanted block, and no other, to the stash. If the block was not live, drops a stale
+    /// copy from the client, and marks one in storage as taken if slots are marked.
     fn bring_to_stash(&mut self, step: &Move, was_live: bool) -> Result<(), Error> {
         self.begin_access()?;
         let Self { io, store, client, taken, evictions, .. } = self;

@@ -117,7 +117,8 @@ mod tests {
     use crate::geometry::reverse_lexicographic;
     use std::collections::HashMap;
 
-    /// Simulates the evictions of a small tree on a table of places.
+    /// Simulates the evictions of small trees on a table of places. Checks that every bucket of a
+    /// state is still in its place after up to `W` more evictions.
     #[test]
     fn a_state_survives_one_eviction_per_spare_place() {
         for (leaf_level, first_level) in [(0, 0), (1, 0), (3, 0), (3, 1), (4, 2), (4, 4)] {

@@ -53,8 +53,8 @@ impl RawConfig {
     }
 
     /// Average number of bytes of pages that an eviction reads for its sweep. It writes the same
-    /// number of bytes. 0 if taken slots are not marked. Excludes the pages that are read once in
-    /// `W` evictions.
+    /// number of bytes. 0 if taken slots are not marked. Excludes the pages that only every `W`-th
+    /// eviction reads, for the buckets to be written.
     pub fn swept_bytes_per_eviction(&self, notes_taken_slots: bool) -> f64 {
         if !notes_taken_slots {
             return 0.0;

@@ -215,7 +215,7 @@ fn taken_in(pages: &Pages, version: &PageVersion, bits: &[u8], g: u64) -> Vec<Ta
     current.flat_map(|bucket| pages.taken_of(bits, bucket)).collect()
 }
 
-/// All slots of consecutive buckets.
+/// All slots of the buckets from `first` to `last`, both included.
 fn slots_of(first: BucketId, last: BucketId) -> RangeInclusive<TakenSlot> {
     TakenSlot { bucket: first, slot: 0 }..=TakenSlot { bucket: last, slot: u16::MAX }
 }
