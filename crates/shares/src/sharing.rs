@@ -76,8 +76,9 @@ impl Parties {
         1..=self.servers
     }
 
-    /// The *t* servers whose shares are drawn in turn `turn`. They are consecutive servers, and in
-    /// turn 0 the first is server 1. Over time, each server receives the same number of seeds.
+    /// The *t* servers that receive seeds when the secret with number `turn` is shared. They are
+    /// consecutive servers, beginning with server 1 if `turn` is 0. Over time, each server receives
+    /// the same number of seeds.
     fn drawn(self, turn: u64) -> impl Iterator<Item = u8> {
         let servers = u64::from(self.servers);
         let first = turn % servers;
@@ -133,8 +134,8 @@ fn draw<F: Field>(seed: &Seed, count: usize) -> Vec<F::Element> {
     elements
 }
 
-/// Shares each element of `secret`, and returns the shares in the order of the servers. `turn`
-/// alone determines which servers receive seeds.
+/// Shares each element of `secret`, and returns the shares in the order of the servers. The number
+/// `turn` of the secret alone determines which servers receive seeds.
 pub fn share<F: Field>(
     parties: Parties,
     secret: &[F::Element],

@@ -297,7 +297,8 @@ const ATTEMPTS_APART_MAX: u64 = 1 << 32;
 /// A bound on the attempt number of honest servers, if `colluding` servers may lie: one of the
 /// `colluding` + 1 greatest numbers is honest.
 ///
-/// Attempt numbers only grow, on all servers. Believing a lie would use them up.
+/// Attempt numbers only grow, on all servers. If the client believed a lie, it could run out of
+/// numbers for later attempts.
 fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
     attempts.sort_unstable_by(|one, other| other.cmp(one));
     let honest = attempts.get(colluding).or(attempts.last()).copied().unwrap_or_default();

@@ -133,7 +133,7 @@ impl SharedStore {
 }
 
 /// The error if too few other servers can be opened. Its message has the reason for each server
-/// that cannot, and its kind is that of the first such server.
+/// that cannot be opened, and its kind is that of the first such server.
 fn too_few(
     called: &[String],
     opened: &[Result<RemoteStore, OpenError>],

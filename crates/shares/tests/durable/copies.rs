@@ -140,7 +140,7 @@ fn stop(owner: &mut Owner, trips: usize, is_done: bool) {
     world.stop = Some((world.asked + trips, vec![is_done; servers]));
 }
 
-/// Actions after which a copy sends other requests than the other copies.
+/// Actions after which a copy sends different requests from the other copies.
 const REQUESTS: &[CopyAction] = &[
     |owner| plan(owner, 2),
     |owner| owner.forget(4),

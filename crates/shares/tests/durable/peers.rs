@@ -1,5 +1,6 @@
-//! Tests of the servers' view of each other, alone and *t* together, recorded at their links. For
-//! any workload, the view has the same shape, and its shares are fresh and reveal nothing.
+//! Tests of the view that one server, or *t* servers together, have of the other servers. The view
+//! is recorded at the servers' links. For any workload, the view has the same shape, and its shares
+//! are fresh and reveal nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -59,8 +59,9 @@ fn rescue(owner: &Owner, disks: &[ShareDisk]) -> Rescued {
     Rescued { found, recoverabilities, damage }
 }
 
-/// Checks a salvage from servers, each in its chosen state. `known` is the point that the client's
-/// directory names as finished.
+/// Salvages from servers in the states `chosen`. Checks that the salvage finds each block that
+/// enough servers have, and calls no older version the latest. `known` is the point that the
+/// client's directory names as finished.
 fn check(
     owner: &Owner,
     chosen: &[&ServerStates],

@@ -1,5 +1,5 @@
-//! Tests of the view of servers, alone and *t* together: the number of accesses, random paths, and
-//! shares that reveal nothing.
+//! Tests that the view of one server, or of *t* servers together, shows only the number of
+//! accesses, random paths, and shares that reveal nothing.
 
 use std::collections::HashSet;
 

@@ -45,7 +45,7 @@ impl ShareFile for MemoryFile {
     }
 }
 
-/// The two other servers. When server 1 sends one of them a message, this server replies at once
+/// The two other servers. When one of the two receives a message from server 1, it replies at once
 /// with its own portion.
 struct Others {
     mailbox: Arc<Mailbox>,
