@@ -16,7 +16,7 @@ struct BlockCopy {
 /// A slot that holds no block.
 const EMPTY: BlockCopy = BlockCopy { address: u32::MAX, leaf: 0, version: 0 };
 
-/// The tree and the stash of the sub-ORAM `R_i`.
+/// The tree and the stash of one class of ranges: the sub-ORAM `R_i` of rORAM for class `i`.
 struct Tree {
     class: u8,
     /// The leaf of the first block of each range.
@@ -64,9 +64,10 @@ impl Model {
         Self { setting: setting.clone(), trees, since_eviction: 0, version: 0, coins }
     }
 
-    /// Writes the range of class `at` that contains a block. If trees were evicted to, calls `left`
-    /// with the number of blocks on the client after the evictions of each tree. Returns the number
-    /// of blocks accessed.
+    /// Writes the range that contains block `address`, with the class of tree number `at`. In the
+    /// published form, also writes the next range. If evictions are due, makes them, and calls
+    /// `left` for each tree with the number of its blocks on the client. Returns the number of
+    /// blocks accessed.
     pub(super) fn access(&mut self, at: usize, address: u32, left: &mut dyn FnMut(usize)) -> u32 {
         let Self { setting, trees, coins, .. } = self;
         let range = 1u32 << trees[at].class;

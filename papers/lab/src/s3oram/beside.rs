@@ -48,7 +48,8 @@ pub struct OramComparison {
     pub alone: Spread,
     /// The value of `alone` by the model.
     pub alone_modelled: f64,
-    /// Seconds of an access with several accesses in flight, if the ORAM supports that.
+    /// Seconds of an access with several accesses in flight. `None` if the ORAM serves one access
+    /// at a time.
     pub together: Option<Spread>,
     /// The value of `together` by the model.
     pub together_modelled: Option<f64>,

@@ -44,14 +44,15 @@ impl SetupResult {
         self.fit_from(BULK_ENDS_AT_BITS)
     }
 
-    /// The fitted tail, with a fit that starts two bits further out. It agrees with [`Self::fit`]
-    /// if the tail is a straight line.
+    /// The fitted tail, with a fit that starts at a probability of 2^-14 instead of 2^-12. It
+    /// agrees with [`Self::fit`] if the tail is a straight line.
     pub fn fit_further_out(&self) -> Option<TailFit> {
         self.fit_from(BULK_ENDS_AT_BITS + 2.0)
     }
 
     /// Whether the stash stays within the paper's bound except with probability 2^-80, even at the
-    /// upper end of the confidence interval. `None` if the observed tail is too short.
+    /// upper end of the confidence interval. False if the stash ran away; `None` if the observed
+    /// tail is too short.
     pub fn holds_stated_bound(&self) -> Option<bool> {
         let stated = f64::from(self.setup.scheme.stated_stash_blocks_max());
         match self.fit() {

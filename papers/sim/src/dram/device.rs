@@ -46,7 +46,8 @@ enum Relation {
 #[derive(Clone, Debug)]
 struct Distances {
     activate: [Clock; 2],
-    /// Clocks from a read or write to a read or write of any bank: `[first][second][relation]`.
+    /// Clocks from a read or write to a later read or write of any bank, by the two kinds and the
+    /// relation of the banks: `[first][later][relation]`.
     column: [[[Clock; 3]; 2]; 2],
     /// Clocks from a read or write to a precharge of the bank.
     precharge: [Clock; 2],

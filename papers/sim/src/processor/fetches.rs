@@ -15,7 +15,7 @@ pub(super) struct Wait {
     merged: Option<Cycle>,
 }
 
-/// The fetches on which an instruction may still wait.
+/// The fetches for which an instruction may still wait.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fetches {
     /// The stored fetches: all from number `forgotten` on, in order.
@@ -45,7 +45,7 @@ impl Fetches {
         id
     }
 
-    /// Drops the fetches on which no instruction fetched at `now` or later can wait.
+    /// Drops the fetches for which no instruction fetched at `now` or later can wait.
     pub(super) fn forget_before(&mut self, now: Cycle) {
         let useless =
             |fetch: &mut Fetch| fetch.waiting == 0 && fetch.answered.is_some_and(|at| at <= now);

@@ -13,7 +13,7 @@ pub(super) trait Memory {
     /// Notes that a line leaves the LLC before the timed run begins.
     fn preload_victim(&mut self, victim: Victim) -> Result<(), SimError>;
 
-    /// Notes that the timed run begins, with these lines in the LLC.
+    /// Notes that the timed run begins, with the lines `held` in the LLC.
     fn start_timed_run(&mut self, held: &mut dyn Iterator<Item = u64>) -> Result<(), SimError>;
 
     /// Fetches `line`, which the LLC needs.

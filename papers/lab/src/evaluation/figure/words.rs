@@ -30,8 +30,8 @@ impl Maker<'_> {
         Ok(remarks)
     }
 
-    /// Returns a remark about a machine from a file if its tree does not follow the size of the
-    /// evaluation.
+    /// Returns a remark if `machine` comes from a file, and its tree has another size than the
+    /// trees of the evaluation.
     fn other_tree(&self, machine: &Variant) -> Option<String> {
         let oram = machine.described()?.oram.as_ref()?;
         let levels = [oram.leaf_level(), self.plan.scale.leaf_level];
