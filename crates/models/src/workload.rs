@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workload {
     /// All addresses in turn, repeatedly: the worst case for the stash (Path ORAM, CCS'13, section
-    /// 7). Between two accesses to a block, all others are remapped. So the number of remapped
-    /// blocks without a deep slot is at its maximum.
+    /// 7). Between two accesses to a block, every other block is mapped to a new leaf. So the
+    /// number of blocks that wait for a slot near their new leaf is at its maximum.
     Scan,
     /// Uniformly random addresses.
     Uniform,

@@ -139,7 +139,8 @@ pub(crate) struct KnownCheckpoints {
 impl KnownCheckpoints {
     /// Compares the checkpoint that storage shows with those that the client knows. Returns the
     /// shown checkpoint: the client's latest, the one before it after a crash, or the announced
-    /// one.
+    /// one. Any other result is an error, whose kind says whether storage or the client's directory
+    /// is older, or that storage shows no anchor.
     pub(crate) fn check(
         &self,
         shown: Option<CheckpointName>,

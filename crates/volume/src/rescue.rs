@@ -66,8 +66,8 @@ pub struct Rescued {
     pub missing: Option<String>,
 }
 
-/// Gives every block that still authenticates to `target`. `damage` is the known damage of storage.
-/// `progress` is called with the number of buckets read and their total.
+/// Passes to `target` every block that still authenticates. `damage` is the known damage of
+/// storage. `progress` is called with the number of buckets read and their total.
 ///
 /// # Errors
 /// When the client's directory does not open, the superblock is older than the one it names, or

@@ -115,8 +115,9 @@ pub fn unlock<E>(
     })
 }
 
-/// Unlocks the superblock that the client's directory names. `None` if `secret` does not open it,
-/// or if not all `copies` are older.
+/// Unlocks the superblock that the client's directory names, if all authentic `copies` are older.
+/// `None` if they are not, if the directory has no such superblock, or if `secret` does not open
+/// it.
 fn owner_by_directory(
     copies: &Copies,
     directory: impl Fn(VolumeId) -> Option<Box<dyn StateDir>>,

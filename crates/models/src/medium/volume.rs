@@ -244,8 +244,9 @@ mod tests {
         (count / 10, bytes / 10)
     }
 
-    /// 256 blocks read one by one need six levels of slots and six of headers each. The 51.2
-    /// evictions read and write as many levels.
+    /// Checks the number of requests for 256 blocks. Read one by one, each block takes a request
+    /// for each of six levels of slots and six of headers, and each of the 51.2 evictions reads and
+    /// writes all of these levels. Read as one range, the blocks take fewer than 100 requests.
     #[test]
     fn a_mebibyte_of_a_gibibyte_takes_thousands_of_requests_or_some_dozens() {
         let (by_blocks, _) = requests(&DurableRaw, 0, 256);

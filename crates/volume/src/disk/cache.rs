@@ -54,8 +54,8 @@ impl Cache {
         self.entries.get(&block).is_some_and(|entry| entry.is_dirty)
     }
 
-    /// Sets a mark: blocks that are dirty now keep their place in the order even if they are
-    /// written again. So a flush that waits for these blocks comes to an end.
+    /// Sets a mark: blocks that are dirty now keep their place in the write-back order even if they
+    /// are written again. So a flush that waits for these blocks comes to an end.
     pub(super) fn mark(&mut self) -> Mark {
         self.held = Mark(self.time);
         self.held

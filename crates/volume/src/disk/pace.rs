@@ -84,7 +84,7 @@ impl Pace {
         }
     }
 
-    /// Waits for the first event. A queue without senders closes the disk.
+    /// Waits for the next event: a tick or a message. A queue without senders closes the disk.
     pub(super) fn next(&self, queue: &Queue) -> Event {
         let message = match self {
             Self::Clock(clock) => match clock.left() {

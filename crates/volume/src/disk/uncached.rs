@@ -121,7 +121,7 @@ struct BlockStep<'op> {
     new: Option<&'op [u8]>,
 }
 
-/// Splits a request into blocks.
+/// The steps of a request, block by block. Trims, flushes, and whole blocks to zero have none.
 fn steps<'op>(
     op: &'op DiskOp,
     block_bytes: usize,

@@ -124,9 +124,9 @@ impl Copies {
         self.unlock_named(secret, limits, |_| None)
     }
 
-    /// Like [`Self::unlock`], if several authentic copies share the highest number because a lost
-    /// change was repeated. `named` returns the MAC that the client's directory names, which
-    /// decides. Without it, the first such copy is taken.
+    /// Like [`Self::unlock`], but if different authentic copies share the highest number, because a
+    /// lost change was repeated, takes the copy with the MAC that `named` returns: the one that the
+    /// client's directory names. If `named` returns `None`, takes the first of these copies.
     pub(crate) fn unlock_named(
         &self,
         secret: &Secret,

@@ -8,8 +8,8 @@ use crate::error::{VolumeError, VolumeErrorKind};
 use crate::ledger::IsClean;
 use crate::state::record::{self, Record};
 
-/// Minimum number of evictions to make before reporting that evictions do not help, even on small
-/// disks.
+/// A volume makes as many evictions in a row as it has blocks, but at least this number, before it
+/// reports that evictions do not help.
 const EVICTIONS_IN_A_ROW_MIN: u64 = 1024;
 
 /// The error for blocks left on the client that evictions of all paths could not place. Data that

@@ -22,7 +22,7 @@ fn volumes() -> impl Iterator<Item = SmallVolume> {
     [everything(), in_sets(), of_ranges(), of_exact_ranges()].into_iter().chain(others)
 }
 
-/// A volume whose requests would take ranges of their own length without a fixed rate.
+/// A volume whose requests take ranges of their own length, unless the rate is fixed.
 fn of_exact_ranges() -> SmallVolume {
     SmallVolume { scheme: SmallScheme::ExactRange { between: 1, class: 2 }, ..of_ranges() }
 }
