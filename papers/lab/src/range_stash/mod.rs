@@ -1,6 +1,6 @@
 //! Measures the number of blocks that stay on the client of an ORAM of ranges. The paths of a range
 //! are adjacent, and so are the paths evicted together. Their loads are therefore not independent,
-//! and results on the stash of RAW ORAM may not apply.
+//! and results on the stash of RAW ORAM might not apply.
 //!
 //! A model simulates addresses without contents. It counts all blocks on the client after each
 //! batch of evictions of each tree. If the client keeps levels, the count includes blocks that wait

@@ -1,6 +1,6 @@
 //! Programs that replace the programs of Table II of IR-ORAM.
 //!
-//! SPEC may not be redistributed. If a free program of the same kind is available, it is recorded:
+//! SPEC must not be redistributed. If a free program of the same kind is available, it is recorded:
 //! a compiler, a database. Otherwise, a kernel imitates the access pattern. Sizes and work are
 //! chosen to come close to the table in reads and writes per 1000 instructions, past a cache of 2
 //! MiB.
