@@ -100,8 +100,9 @@ impl History {
         Ok(restore)
     }
 
-    /// Whether storage has seen an access that this history does not have. `array` is in the state
-    /// of the last checkpoint. Changes nothing.
+    /// Whether storage has seen an access that this history does not have. Always
+    /// [`RollbackProbe::NotYet`] if storage may still show moves that the client has lost. `array`
+    /// is in the state of the last checkpoint. Changes nothing.
     pub(crate) fn probe_rollback(
         &self,
         array: &mut dyn Durable,
@@ -115,8 +116,8 @@ impl History {
         Ok(array.probe_rollback(accesses, evictions)?)
     }
 
-    /// Refuses to continue from this history if storage has seen accesses that are not in it, or if
-    /// that cannot be determined.
+    /// Refuses to continue from this history if storage has seen accesses that are not in it.
+    /// Without `after_tampering`, also refuses if that cannot be determined.
     pub(crate) fn refuse_if_behind(
         &self,
         array: &mut dyn Durable,

@@ -33,7 +33,7 @@ fn contents(address: u64) -> [u8; BLOCK_BYTES as usize] {
     std::array::from_fn(|i| (address as usize * 7 + i + 1) as u8)
 }
 
-/// A volume in use: half of its blocks were written, and it was closed.
+/// A closed volume, half of whose blocks were written.
 struct Bench {
     setup: SmallVolume,
     world: World,
