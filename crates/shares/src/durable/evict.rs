@@ -73,7 +73,7 @@ impl ShareArray {
                 RetryProspect::Futile => false,
                 RetryProspect::Retry => {
                     other_failures += 1;
-                    other_failures < TRIES_MIN
+                    other_failures < TRIES_MAX
                 }
                 RetryProspect::WaitForLinks => {
                     link_failures += 1;
@@ -307,7 +307,7 @@ fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
 
 /// The client gives up an eviction after this number of failed attempts. Attempts that fail because
 /// of a lost link do not count. It gives up immediately after a failure that would repeat.
-const TRIES_MIN: u32 = 5;
+const TRIES_MAX: u32 = 5;
 
 /// The minimum number of attempts if links are missing. After a short outage, a server may still
 /// wait for an attempt that the other servers have given up. That wait can be longer than the

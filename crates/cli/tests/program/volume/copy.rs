@@ -206,7 +206,7 @@ fn impossible_copies_are_refused_and_nothing_is_changed() {
         ("copy --resume disk.obl hard.obl", 3, "choose another location"),
         ("copy disk.obl stripe:new.obl,link.obl", 3, "choose another location"),
         ("copy disk.obl there.obl", 3, "there.obl exists"),
-        ("copy disk.obl nowhere/copy.obl", 4, "make the folder, or choose another file"),
+        ("copy disk.obl nowhere/copy.obl", 4, "make the folder, or choose another destination"),
         ("copy disk.obl copy.obl --progress link.obl", 3, "is a part of a volume"),
         ("copy disk.obl copy.obl --progress ./copy.obl", 3, "is a part of a volume"),
         ("copy disk.obl copy.obl --progress there.obl", 3, "so a copy was begun"),

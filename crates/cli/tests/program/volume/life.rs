@@ -222,7 +222,7 @@ fn a_volume_in_use_shows_what_is_in_its_superblock() {
     let (code, shown, remarks) =
         crate::common::oblivio(test_dir.path(""), &format!("info {VOLUME} --json"));
     assert_eq!(
-        (code, remarks.contains("Facts that need the client's directory")),
+        (code, remarks.contains("Facts that need the key and the client's directory")),
         (0, true),
         "{remarks}"
     );
