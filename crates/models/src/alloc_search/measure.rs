@@ -37,20 +37,22 @@ pub struct Time {
 pub struct Run {
     /// The seed of all randomness in the run.
     pub seed: u64,
-    /// Number of accesses counted. In a run by time: number of paths of requests.
+    /// Number of accesses counted. In a run that simulates time: number of paths for requested
+    /// blocks and for the position map.
     pub accesses: u64,
     /// Number of background evictions during the counted accesses.
     pub evictions: u64,
-    /// Maximum number of background evictions before a single access. 0 in a run by time.
+    /// Maximum number of background evictions before a single access. 0 in a run that simulates
+    /// time.
     pub evictions_at_once_max: u64,
     /// Maximum number of blocks left in the stash after an eviction.
     pub stash_blocks_peak: usize,
-    /// Number of blocks on each level at the end, from the root to the leaves. Empty in a run by
-    /// time.
+    /// Number of blocks on each level at the end, from the root to the leaves. Empty in a run that
+    /// simulates time.
     pub blocks_on_levels: Vec<u64>,
     /// Whether the run stopped because of too many background evictions.
     pub ran_away: bool,
-    /// The simulated time, in a run by time.
+    /// The simulated time. `None` if the run only counted evictions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
 }

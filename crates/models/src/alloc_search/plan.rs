@@ -86,8 +86,8 @@ fn is_by_slots<J: Judge>(judge: &J) -> bool {
     judge.channels().is_none()
 }
 
-/// Total number of records that a run by time executes to count `records` of them. The rest is the
-/// warm-up.
+/// Total number of records that a run that simulates time executes to count `records` of them. The
+/// rest is the warm-up.
 pub fn all_records(records: u64) -> u64 {
     records + records / 4
 }

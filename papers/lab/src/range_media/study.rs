@@ -56,7 +56,7 @@ impl Costs {
     }
 }
 
-/// The costs of reads of one length, counted and by the model.
+/// The costs of reads of one length, as counted and as the model computes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The name of the scheme: `raw` or `range`.
@@ -67,7 +67,7 @@ pub struct Comparison {
     pub medium: Medium,
     /// Costs counted by the store of an array with data.
     pub counted: Costs,
-    /// Costs by the model.
+    /// Costs that the model computes.
     pub modelled: Costs,
 }
 

@@ -7,7 +7,7 @@ pub struct About {
     pub title: String,
     /// The version of the program that made the report.
     pub version: String,
-    /// The name of the machine that measured.
+    /// The name of the machine of the measurements.
     pub machine: String,
     /// The date of the measurement, as free text.
     pub when: String,

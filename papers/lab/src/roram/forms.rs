@@ -13,7 +13,7 @@ use oblivio_models::medium::Request;
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// Path ORAM as in the paper's baseline. Its position map is recursive down to one entry, with
-    /// 4 labels per block, and each bucket is a request.
+    /// 4 labels per block, and each bucket is its own request.
     PathRecursive,
     /// Path ORAM with its position map on the client.
     PathFlat,

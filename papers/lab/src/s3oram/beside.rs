@@ -46,12 +46,12 @@ pub struct OramComparison {
     /// Seconds of an access with its share of evictions, without overlap. Each period of evictions
     /// gives one value.
     pub alone: Spread,
-    /// The value of `alone` by the model.
+    /// The value of `alone` that the model computes.
     pub alone_modelled: f64,
     /// Seconds of an access with several accesses in flight. `None` if the ORAM serves one access
     /// at a time.
     pub together: Option<Spread>,
-    /// The value of `together` by the model.
+    /// The value of `together` that the model computes.
     pub together_modelled: Option<f64>,
 }
 

@@ -1,5 +1,5 @@
-//! The grids of the paper's Figs. 3 to 8, by the model. The paper draws their points without
-//! stating numbers.
+//! The grids of the paper's Figs. 3 to 8, as our model computes them. The paper draws their points
+//! without stating numbers.
 
 use serde::{Deserialize, Serialize};
 

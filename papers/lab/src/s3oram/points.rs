@@ -200,9 +200,9 @@ pub struct Timed {
     /// Processor seconds of all participants. Results of earlier versions lack this field.
     #[serde(default)]
     pub worked: Spread,
-    /// The time by the model.
+    /// The time that the model computes.
     pub modelled: DelayParts,
-    /// The processor time by the model.
+    /// The processor time that the model computes.
     #[serde(default)]
     pub modelled_worked: f64,
 }
@@ -482,7 +482,7 @@ impl Measured {
         self.access.whole.mean + self.eviction.whole.mean / f64::from(self.shape.accesses)
     }
 
-    /// The value of [`Self::with_evictions`] by the model, as in the figures.
+    /// The value of [`Self::with_evictions`] that the model computes, as in the figures.
     pub fn with_evictions_modelled(&self) -> f64 {
         let [access, eviction] = [&self.access, &self.eviction].map(|it| it.modelled.seconds());
         access + eviction / f64::from(self.shape.accesses)

@@ -18,7 +18,7 @@ pub struct Results {
     pub machine: Machine,
     /// The paper's claims, with our numbers.
     pub claims: Vec<Claim>,
-    /// The points of the paper's figures, by the model.
+    /// The points of the paper's figures, as our model computes them.
     pub cells: Vec<Cell>,
     /// The costs of real servers apart from computing. `None` if no servers were measured.
     pub ground: Option<Testbed>,

@@ -64,8 +64,8 @@ pub struct ShareOverflowPlan {
 }
 
 impl ShareOverflowPlan {
-    /// A plan for both readings of the lemma, with small *A*, for which overflows can be observed,
-    /// and with the *A* of a preset.
+    /// A plan for both readings of the lemma: with small values of *A*, for which overflows can be
+    /// observed, and with the *A* of a preset.
     pub fn full() -> Self {
         let each = [4, 8, 16, 37].into_iter().flat_map(|accesses| {
             [

@@ -73,7 +73,7 @@ pub(crate) struct SwitchArgs {
         value_parser = clap::value_parser!(u16).range(1..=256)
     )]
     pub(crate) tree_top_ways: u16,
-    /// Stash bound: with more blocks, background eviction begins.
+    /// Stash bound: if the stash holds more blocks, background eviction begins.
     #[arg(
         long,
         value_name = "N",

@@ -56,7 +56,8 @@ pub(crate) struct AllocSearchArgs {
     /// Levels from the root on that the client keeps [default: L - 14, as in the paper].
     #[arg(long, value_name = "LEVELS")]
     tree_top: Option<u8>,
-    /// Stash bound: with more blocks, background evictions precede the next access [default: 100].
+    /// Stash bound: if the stash holds more blocks, background evictions precede the next access
+    /// [default: 100].
     #[arg(long, value_name = "BLOCKS")]
     stash: Option<usize>,
     /// The order of the requested addresses.

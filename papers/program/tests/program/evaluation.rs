@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::common::{fails_with, oblivio, succeeds};
 
-/// The command for few records, with the smallest tree that the figures of these tests allow.
+/// The command, with few records and the smallest tree that the figures of these tests allow.
 const SMALL: &str = "run evaluation --quick --records 400 --levels 12 --figure made --output out";
 
 fn file(dir: &TempDir, name: &str) -> PathBuf {

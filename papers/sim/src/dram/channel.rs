@@ -1,8 +1,9 @@
 //! The controller of one channel. It jumps from event to event.
 //!
 //! An event is the arrival of a request, a refresh that becomes due, or a command, which
-//! [`super::schedule`] chooses. Reads and writes enter the view in order of arrival, when it has
-//! room. A read of a line with a waiting write gets the data of that write one clock later.
+//! [`super::schedule`] chooses. Requests wait in a backlog. When the scheduler's [read or write
+//! window](super::view) has room, they enter it in order of arrival. A read of a line with a
+//! waiting write gets the data of that write one clock later.
 
 use std::collections::VecDeque;
 
@@ -39,7 +40,7 @@ pub(super) struct Channel {
     /// The number of reads in the backlog.
     reads_behind: usize,
     view: View,
-    /// The age of the next request that enters the view.
+    /// The age of the next request that enters a window.
     age: u64,
     /// Completions in order of time.
     done: VecDeque<Completion>,
