@@ -47,7 +47,7 @@ impl Preset {
     /// probability that an eviction overflows a bucket is only below 2^-21.
     pub const PROTOTYPE_SMALL: Self = Self { slots: 74, accesses: 37 };
 
-    /// A bound on the probability that an eviction overflows a bucket, as a power of two.
+    /// The base-2 logarithm of a bound on the probability that an eviction overflows a bucket.
     ///
     /// During an eviction, a destination holds blocks from two evictions. As a sibling it received
     /// half of its source's blocks; as the destination it receives the other half of the blocks
@@ -59,8 +59,8 @@ impl Preset {
         (more - mean + more * (mean / more).ln()) * std::f64::consts::LOG2_E
     }
 
-    /// The bound of Lemma 4.1, as a power of two. It holds for siblings, which do not change after
-    /// an eviction, and for leaves.
+    /// The base-2 logarithm of the bound of Lemma 4.1. It holds for siblings, which do not change
+    /// after an eviction, and for leaves.
     pub fn lemma_log2(self) -> f64 {
         let (slots, accesses) = (f64::from(self.slots), f64::from(self.accesses));
         -(2.0 * slots - accesses).powi(2) / (6.0 * accesses) * std::f64::consts::LOG2_E

@@ -19,7 +19,8 @@ use crate::map_trees::map_block::Mapped;
 use crate::message::Slots;
 use crate::sharing::Share;
 
-/// The positions of all blocks. Secret; wiped when dropped.
+/// The positions and versions of all blocks, and the planned next eviction. Secret; wiped when
+/// dropped.
 pub(super) struct ClientMap {
     /// The client of the tree, which knows the positions.
     pub(super) client: Client<Gf256>,

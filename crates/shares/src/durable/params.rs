@@ -49,7 +49,7 @@ const WRITE_BYTES: usize = 6;
 /// The minimum bytes of a label: FF1 needs a domain of at least a million numbers.
 const LABEL_BYTES_MIN: usize = 3;
 
-/// The maximum probability that an eviction overflows a bucket, as a power of two. An overflow
+/// The base-2 logarithm of the maximum probability that an eviction overflows a bucket. An overflow
 /// loses the array.
 const OVERFLOW_LOG2_MAX: f64 = -40.0;
 

@@ -67,7 +67,7 @@ pub enum Need {
 ///
 /// # Errors
 /// If too few other servers answer, or one belongs to another volume. Also if their shares
-/// contradict each other or recover data that was never written.
+/// contradict each other or recover data that the client never wrote.
 pub fn check_others(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
@@ -136,7 +136,7 @@ fn each_run(
 ///
 /// # Errors
 /// If too few other servers answer, or the server is not new. Also if shares contradict each other
-/// or recover data that was never written.
+/// or recover data that the client never wrote.
 pub fn repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,

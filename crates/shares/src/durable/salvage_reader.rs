@@ -21,7 +21,7 @@ pub(super) enum SlotContents<T> {
     Block(T),
     /// The slot holds zeros or a stale block.
     Empty,
-    /// The slot holds data that was never written.
+    /// The shares recover neither a valid block, nor a stale block, nor zeros.
     Damaged,
 }
 

@@ -139,8 +139,8 @@ pub fn part_bytes(block_bytes: usize, slots: usize) -> usize {
     (TILE_BYTES / slots.max(1)).next_multiple_of(256).min(block_bytes)
 }
 
-/// The maximum bytes of a portion, which holds the shares of at most two buckets, for one part and
-/// one round.
+/// The maximum length in bytes of a portion, which holds the shares of at most two buckets, for one
+/// part and one round.
 pub(super) fn portion_bytes_max(block_bytes: usize, slots: usize) -> usize {
     let part = parts(block_bytes, slots).first().map_or(0, |part| part.bytes);
     2 * part * slots

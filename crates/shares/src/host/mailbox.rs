@@ -35,8 +35,8 @@ pub struct ProtocolViolation;
 pub struct Mailbox {
     boxes: Mutex<MailboxState>,
     arrived: Condvar,
-    /// The maximum bytes of a portion; 0 before a client sets a tree up, so that no portion is
-    /// accepted.
+    /// The maximum length of a portion in bytes; 0 before a client sets a tree up, so that no
+    /// portion is accepted.
     portion_bytes_max: AtomicUsize,
     /// The watcher that stored messages are reported to, if there is one.
     watcher: Mutex<Option<Weak<dyn Watcher>>>,
@@ -158,7 +158,7 @@ impl Mailbox {
         watcher.as_ref().and_then(Weak::upgrade)
     }
 
-    /// Sets the maximum bytes of a portion to accept.
+    /// Sets the maximum length of a portion to accept, in bytes.
     pub(super) fn limit(&self, portion_bytes_max: usize) {
         self.portion_bytes_max.store(portion_bytes_max, Ordering::Relaxed);
     }

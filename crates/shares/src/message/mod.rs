@@ -144,7 +144,7 @@ pub enum Request {
     },
     /// Writes a block to the next slot of the root at point `at`. The last write may be repeated.
     Write {
-        /// The point of the access. The slot is the number of blocks in the root.
+        /// The point before the write. The block goes to slot `at.written` of the root.
         at: TreePoint,
         /// The server's share of the block.
         block: Share<u8>,

@@ -172,7 +172,7 @@ fn a_client_refuses_what_is_out_of_order() {
     assert_eq!(client.select(0, &mut coins).unwrap_err(), ClientError::MustEvict);
 }
 
-/// A selected block is written back before any other operation. Otherwise it would be selected
+/// A selected block is written back before any other operation. Otherwise it could be selected
 /// again before it has a new path, and the path of a block must be shown only once.
 #[test]
 fn a_block_is_written_back_before_anything_else_is_done() {
