@@ -93,10 +93,10 @@ pub trait DurableOram: Send {
     /// [`MustReopen`](crate::ErrorKind::MustReopen).
     fn headroom(&self) -> Result<Headroom, Error>;
 
-    /// Draws everything that the accesses `wanted`, in this order, will show to storage. They
-    /// follow the accesses of `planned`, which are not carried out yet. The total number of
-    /// accesses must not exceed [`window_accesses_max`](ArrayFacts::window_accesses_max). Changes
-    /// and shows nothing.
+    /// Plans the accesses `wanted`, in this order: draws all random choices that they will reveal
+    /// to storage. They follow the accesses of `planned`, which are not carried out yet. Both
+    /// together must not exceed [`window_accesses_max`](ArrayFacts::window_accesses_max) accesses.
+    /// Does not change the array, and reveals nothing to storage.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if an address is past the end or

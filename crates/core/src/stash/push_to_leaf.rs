@@ -191,8 +191,8 @@ mod tests {
         }
     }
 
-    /// Labels that share a prefix of uniform length with 0. Uniform labels of a deep tree would
-    /// nearly all diverge at the root.
+    /// Labels that share a path prefix of uniformly random length with label 0: the lowest bits are
+    /// zero. Uniformly random labels would nearly all diverge within a few levels of the root.
     fn label(leaf_level: u8) -> impl Strategy<Value = u64> {
         (any::<u64>(), 0..=leaf_level)
             .prop_map(move |(bits, common)| (bits << common) & ((1 << leaf_level) - 1))

@@ -320,7 +320,7 @@ fn a_batch_is_served_in_order() {
 
 // ───────────────────────────── how many accesses ─────────────────────────────
 
-/// Number of path accesses per request of `workload`, after a scan that has filled everything.
+/// Number of path accesses per request of `workload`, after every block was written in order.
 fn accesses_per_request(config: &FreecursiveConfig, workload: Workload) -> f64 {
     const REQUESTS: usize = 20_000;
     let mut oram = path(config, 1);

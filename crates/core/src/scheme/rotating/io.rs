@@ -96,8 +96,8 @@ impl RotatingIo {
         &mut self.sealer
     }
 
-    /// Sets the trip to the storage levels of the path to `leaf`, in the versions after the
-    /// evictions before `g`.
+    /// Sets the trip to the buckets on the path to `leaf` on all storage levels, in the versions
+    /// that are current when eviction `g` begins.
     fn set_path(&mut self, g: u64, leaf: Leaf) {
         let places = self.places;
         self.set_buckets(places.levels().map(|level| places.version(g, leaf, level)));
@@ -227,10 +227,10 @@ impl RotatingTrips<'_> {
         self.store.prefetch(&self.io.pieces);
     }
 
-    /// Reads buckets, in the versions after the evictions before `g`, and verifies all of them.
-    /// Then passes address and leaf of each slot to `wanted`, in order, and opens the slot into the
-    /// place that `wanted` returns. If this opens fewer than `opened_min` slots, opens further
-    /// slots, up to this number, and discards their blocks.
+    /// Reads buckets, in the versions that are current when eviction `g` begins, and verifies all
+    /// of them. Then passes address and leaf of each slot to `wanted`, in order, and opens the slot
+    /// into the place that `wanted` returns. If this opens fewer than `opened_min` slots, opens
+    /// further slots, up to this number, and discards their blocks.
     pub(super) fn open_buckets(
         &mut self,
         g: u64,

@@ -85,7 +85,8 @@ impl PlaceRings {
         g.checked_sub(self.on_level(level)).filter(|before| *before >= self.first_eviction())
     }
 
-    /// The bucket on `level` of the path to `leaf`, after the evictions before `g`.
+    /// The bucket on `level` of the path to `leaf`, in the version that is current when eviction
+    /// `g` begins.
     #[inline]
     pub(super) fn version(&self, g: u64, leaf: Leaf, level: u8) -> Version {
         let eviction = last_eviction_of_bucket(g, leaf, level);

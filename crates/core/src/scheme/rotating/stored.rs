@@ -97,7 +97,7 @@ impl StoredTree {
         self.places().buckets_written(g)
     }
 
-    /// The buckets of a run on a level, in the versions after the evictions before `g`.
+    /// The buckets of a run on a level, in the versions that are current when eviction `g` begins.
     fn versions(&self, g: u64, run: Run, level: u8) -> impl Iterator<Item = Version> + use<> {
         let places = self.places();
         run.on_level(level).map(move |leaf| places.version(g, leaf, level))

@@ -1,5 +1,6 @@
-//! Tests that the covering sets cover all pairs and triples of levels that can occur together, and
-//! that the sizes of the sets do not change unnoticed.
+//! Tests that the covering sets of combinations contain every pair and triple of factor levels
+//! (choices of techniques) that can occur together, and that the sizes of these sets do not change
+//! unnoticed.
 
 use std::collections::HashSet;
 

@@ -127,8 +127,8 @@ pub(crate) fn shared_levels(leaves: &[u64]) -> f64 {
     uniformity(&histogram(parts, PAIR_BINS, PAIR_BINS))
 }
 
-/// Tests whether the leaf of an access is independent of a secret boolean, if both values occur
-/// often enough.
+/// Returns the p-value of a test that the leaf of an access is independent of a secret boolean.
+/// `None` if one of the two values occurs too rarely.
 fn independence(run: &Run, leaves: &[u64], secret: impl Fn(&Request) -> bool) -> Option<f64> {
     let accesses = run.accesses.iter().zip(leaves.iter().copied());
     let (yes, no): (Vec<_>, Vec<_>) = accesses.partition(|(request, _)| secret(request));

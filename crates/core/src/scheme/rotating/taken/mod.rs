@@ -79,8 +79,9 @@ impl TakenSlots {
         self.marks.iter().copied()
     }
 
-    /// The pages that eviction `g` reads, in the versions after the evictions before `now`. The
-    /// pages whose bits `g` adds to the marks come first, then the pages that `g` sweeps.
+    /// The pages that eviction `g` reads, in the versions that are current when eviction `now`
+    /// begins. The pages whose bits `g` adds to the marks come first, then the pages that `g`
+    /// sweeps.
     pub(super) fn read_by(&self, g: u64, now: u64) -> impl Iterator<Item = PageVersion> + '_ {
         let begun = self.pages.begins_pages(g).then(|| self.pages.written_with(g));
         let swept = self.pages.swept_by(g).map(|version| version.page);
@@ -173,8 +174,8 @@ impl TakenSlots {
         pages.map(move |page| self.pages.latest(page, g)).filter(|version| version.is_written)
     }
 
-    /// The taken slots in the buckets of a page after the evictions before `g`, according to the
-    /// page and the marks.
+    /// The taken slots in the buckets of a page when eviction `g` begins, according to the page and
+    /// the marks.
     pub(super) fn taken_with(
         &self,
         version: &PageVersion,

@@ -191,8 +191,8 @@ impl Pages {
         eviction & (self.buckets() - 1) == 0
     }
 
-    /// Whether a page is current for a bucket after the evictions before `g`. It is not if the
-    /// bucket was rewritten after the sweep.
+    /// Whether a page is current for a bucket when eviction `g` begins. It is not if the bucket was
+    /// rewritten after the sweep.
     pub(super) fn is_about(&self, version: &PageVersion, bucket: BucketId, g: u64) -> bool {
         let written = last_eviction_of_bucket(g, Leaf(bucket.index()), bucket.level());
         version.is_written && written <= version.eviction

@@ -96,7 +96,7 @@ impl Composed for Built {
         self.oram.check_invariants()
     }
 
-    /// With ρ, the numbers of accesses to both trees include the accesses that made room.
+    /// One number for each tree. With ρ, the numbers include the accesses that made room.
     fn accesses(&self, _: u64) -> Vec<u64> {
         let Counters { front, rho, .. } = self.oram.counters();
         rho.map_or(vec![front.accesses()], |rho| {

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use super::factors::{Choice, Combination, choices};
 use super::refusal::{Refusal, refusal};
 
-/// A set of levels of different factors, sorted. Each level is a pair of the number of its factor
-/// and its number within the factor.
+/// A set of factor levels (choices of techniques), at most one per factor, sorted. Each level is a
+/// pair of the number of its factor and its number within the factor.
 pub(crate) type Levels = Vec<(usize, usize)>;
 
-/// The sets of `strength` levels that occur together in an allowed combination.
+/// The sets of `strength` factor levels that occur together in an allowed combination.
 pub(crate) fn allowed_together(strength: usize) -> HashSet<Levels> {
     allowed().iter().flat_map(|choice| together(choice, strength)).collect()
 }
@@ -47,7 +47,7 @@ fn allowed() -> Vec<Choice> {
     choices().filter(|choice| refusal(&Combination::from(*choice)).is_none()).collect()
 }
 
-/// The sets of `strength` levels that occur together in a choice.
+/// The sets of `strength` factor levels that occur together in a choice.
 pub(crate) fn together(choice: &Choice, strength: usize) -> Vec<Levels> {
     let mut chosen = vec![Levels::new()];
     for _ in 0..strength {

@@ -92,7 +92,7 @@ const FRONTS: [Front; 6] = [
 const REQUESTS: [Requests; 2] = [Requests::Single, Requests::Batches];
 const BOUNDS: [Bound; 2] = [Bound::Loose, Bound::Tight];
 
-/// The number of levels of each factor, in the order of the factors.
+/// The number of levels (choices) of each factor, in the order of the factors.
 pub(crate) const LEVELS: [usize; 9] = [
     Scheme::ALL.len(),
     MAPS.len(),
