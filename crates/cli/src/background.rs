@@ -107,8 +107,9 @@ pub(crate) fn log(args: &BackgroundArgs, state: &Path) -> Result<Option<File>, C
     args.in_background.then(|| open_log(&path())).transpose()
 }
 
-/// Reports that the disk can be used. With a `log`, leaves the terminal, and writes `logged` to the
-/// log instead of `text`, which may be secret.
+/// Reports that the disk can be used. Without a `log`, prints `text`. With a `log`, leaves the
+/// terminal, writes `logged` to the log, and sends `text`, which may be secret, only to the process
+/// that started this one.
 ///
 /// # Errors
 /// If the report cannot be delivered, because the user then does not know that the disk is in use.

@@ -144,8 +144,8 @@ pub(crate) enum SyncMovesName {
     /// Durable before storage sees them. No crash ever links two accesses.
     #[default]
     Read,
-    /// Durable with the next flush. Faster if syncs are slow, but a power loss may link the latest
-    /// accesses to later ones.
+    /// Durable with the next flush. Faster if syncs are slow, but after a power loss, storage may
+    /// link the latest accesses to later ones.
     Flush,
 }
 

@@ -58,9 +58,9 @@ pub(crate) struct RepairArgs {
     /// Rebuild the server although it is up to date, because its shares were found to be wrong.
     #[arg(long)]
     pub(crate) anyway: bool,
-    /// Continue although other servers are missing and the latest client's directory is not
-    /// available. The copied records may then be old: use this only if the missing servers are lost
-    /// for good.
+    /// Continue although other servers are missing and the latest copy of the client's directory is
+    /// not available. The copied records may then be old: use this only if the missing servers are
+    /// lost for good.
     #[arg(long)]
     pub(crate) without_missing: bool,
     /// Seconds to keep reconnecting to a server after its link was lost [default: 60], and to keep

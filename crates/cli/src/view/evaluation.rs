@@ -68,7 +68,7 @@ impl ViewEvaluation {
         Ok(Self { counts, leaves, summary })
     }
 
-    /// The data for the picture of the drawn tree, if there is such a tree.
+    /// The data for the picture of the drawn tree. `None` if there is no such tree.
     pub(crate) fn into_summary(self) -> Option<TreeSummary> {
         self.summary
     }

@@ -51,7 +51,11 @@ fn files_in_use(args: &MountArgs) -> impl Iterator<Item = &Path> {
 }
 
 /// Exempts this process from waiting for its own disk when memory is short. Call this before any
-/// thread starts. Returns a warning if the kernel refuses.
+/// thread starts. If the kernel refuses, returns a warning to root and `None` to other users.
+///
+/// # Errors
+/// If the kernel refuses, a file system would be mounted writable, and this process is in a limited
+/// memory cgroup of version 1.
 fn avoid_deadlock(args: &MountArgs) -> Result<Option<String>, CliError> {
     let Err(error) = exempt_from_reclaim() else { return Ok(None) };
     if !args.raw && !args.read_only {

@@ -296,15 +296,15 @@ impl VolumePlan {
         lines.join("\n")
     }
 
-    /// Client memory of a volume that is served over NBD with default options. Not included: the
-    /// program itself, memory that the system's allocator keeps, and the buffers of many
-    /// connections.
+    /// Maximum bytes of client memory of a volume that is served over NBD with default options. Not
+    /// included: the program itself, memory that the system's allocator keeps, and the buffers of
+    /// many connections.
     fn bytes_in_use_max(&self) -> u64 {
         let for_requests = self.requests_bytes_max() + self.bytes_on_their_way_max();
         self.cost.client_bytes() + self.cache_bytes_max() + for_requests
     }
 
-    /// Bytes of memory of the cache, including the metadata that it has for each block.
+    /// Maximum bytes of memory of the cache, including the metadata that it has for each block.
     fn cache_bytes_max(&self) -> u64 {
         /// Bytes of the cache's metadata per block, measured with blocks of 16 bytes.
         const NOTES_BYTES: u64 = 170;
@@ -313,16 +313,16 @@ impl VolumePlan {
         cached * (u64::from(block_bytes) + NOTES_BYTES)
     }
 
-    /// Bytes of memory for the requests of all clients and their answers, if the server sends long
-    /// answers in portions.
+    /// Maximum bytes of memory for the requests of all clients and their answers, if the server
+    /// sends long answers in portions.
     fn requests_bytes_max(&self) -> u64 {
         let Limits { shared_bytes_max, connections_max, in_flight_bytes_max, .. } = Limits::DEFAULT;
         let of_each = in_flight_bytes_max.max(self.params.block_bytes);
         u64::from(shared_bytes_max) + connections_max as u64 * u64::from(of_each)
     }
 
-    /// Memory of the store, and of the blocks that the cache may hold beyond its bound while
-    /// requests are in flight.
+    /// Maximum bytes of memory of the store, and of the blocks that the cache may hold beyond its
+    /// bound while requests are in flight.
     fn bytes_on_their_way_max(&self) -> u64 {
         let of_blocks = BLOCKS_UNDER_WAY_MAX as u64 * u64::from(self.params.block_bytes);
         self.kind.client_bytes_max() + of_blocks

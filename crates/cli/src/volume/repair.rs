@@ -214,8 +214,8 @@ fn older_records(missing: &str) -> CliError {
     ))
 }
 
-/// Refuses a repair without the latest client's directory, for the reason `why`, if servers are
-/// missing.
+/// Refuses a repair without the latest copy of the client's directory, for the reason `why`, if
+/// servers are missing and the user has not allowed this.
 fn without_directory(
     args: &RepairArgs,
     why: &str,

@@ -140,7 +140,8 @@ fn how_to_keep(args: &SecretArgs) -> &'static str {
     }
 }
 
-/// The cost of a slot for `secret`. A key file is not stretched.
+/// The cost of a slot for `secret`. For a passphrase, it is calibrated to `unlock_millis`. A key
+/// file is not stretched.
 pub(crate) fn cost(secret: &Secret, unlock_millis: u32) -> Result<Cost, CliError> {
     match secret {
         Secret::Passphrase(_) => {

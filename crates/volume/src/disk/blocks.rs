@@ -37,7 +37,7 @@ pub(super) struct RangeAccess {
 }
 
 impl RangeAccess {
-    /// One range, accessed for all of its blocks.
+    /// An access to one range, all of whose blocks are needed.
     pub(super) fn whole(extent: Extent) -> Self {
         Self { blocks: extent.blocks(), extents: vec![extent] }
     }

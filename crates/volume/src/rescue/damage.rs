@@ -1,6 +1,6 @@
 //! The damage that a rescue reports.
 
-/// Damage in storage, one entry for each bucket, and in the client's directory. Public.
+/// The damage in storage and in the client's directory, one entry for each problem found. Public.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
     entries: Vec<String>,

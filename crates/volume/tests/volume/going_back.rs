@@ -141,9 +141,9 @@ fn a_recovery_that_is_interrupted_hides_nothing_from_an_old_copy() {
     }
 }
 
-/// A copy made during a recovery knows the checkpoint that the recovery announced, so it is as good
-/// as the right directory at first. Once a recovery of the right directory is complete, the copy is
-/// refused.
+/// A copy of the client's directory that was made during a recovery knows the checkpoint that the
+/// recovery announced, so it is as good as the right directory at first. Once a recovery of the
+/// right directory is complete, the copy is refused.
 #[test]
 fn a_copy_from_within_a_recovery_is_refused_after_it() {
     let setup = setup();

@@ -139,7 +139,7 @@ fn calls_of(world: &World, trees: &[TreeId]) -> Vec<(Operation, TreeId, u8, Vec<
     calls.into_iter().map(|((_, tree, level), (op, places))| (op, tree, level, places)).collect()
 }
 
-/// The place of a leaf's bucket on a level, after the evictions before `g`.
+/// The place of a leaf's bucket on a level when eviction `g` begins.
 fn place_after(g: u64, leaf: u64, level: u8) -> u64 {
     let of_level = 1u64 << level;
     let last = g - 1 - (g - 1).wrapping_sub(leaf) % of_level;
@@ -880,8 +880,8 @@ fn write_of(block: u64, blocks: u32) -> DiskOp {
     DiskOp::Write { offset: block * BYTES as u64, data, durable: false }
 }
 
-/// Without a cache, a write that begins or ends within a block first reads those blocks. So storage
-/// sees that it is a write, and which of its ends lie within blocks.
+/// Without a cache, a write first reads the blocks that it covers only in part. So storage sees
+/// that it is a write, and which of its ends lie within blocks.
 #[test]
 fn a_write_of_parts_of_blocks_takes_what_it_reads_and_what_it_writes() {
     let bytes = BLOCK_BYTES as usize;

@@ -1,4 +1,5 @@
-//! Openings of volumes on share servers; a refused opening takes the volume from no client.
+//! Tests of opening volumes on share servers. If the opening is refused, the client that has the
+//! volume open keeps it.
 
 use std::fs;
 use std::process::Stdio;

@@ -169,8 +169,9 @@ fn a_crash_while_repairing_leaves_the_good_copies() {
     }
 }
 
-/// A failed sync left the new superblock in a cache only, and the old one in the other copies.
-/// These are not touched before the new one is durable.
+/// After a failed sync, some copies of the new superblock are only in a cache, and the other copies
+/// are old. `rewrite_copies` first makes the new superblock durable in the pair with the most new
+/// copies, so that the old copies of the other pair survive a crash until then.
 #[test]
 fn a_crash_while_settling_leaves_a_superblock() {
     let old = superblock();
