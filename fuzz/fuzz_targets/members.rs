@@ -1,13 +1,15 @@
-//! The shapes of the members of a stripe. The shapes are accepted only if combining them, and then
-//! distributing the result over the members, gives each member its shapes again.
+//! Fuzzes the check of a stripe's members. If [`gather`] accepts the members' tree shapes, then
+//! distributing the combined shapes must give each member its shapes again.
 //!
 //! ```text
-//! input = setup, trees, …              for each member
-//! trees = number, levels, …            for each tree
+//! input = setup, member, …
+//! member = number of trees, tree, …
+//! tree = number of levels, level, …
 //! ```
 //!
-//! A member's last tree is a mark that encodes the name of the stripe. Half of the inputs get valid
-//! marks, so that the fuzzer gets past the check of marks.
+//! `setup` holds the number of members, and whether they get valid marks. A valid mark is a
+//! member's last tree and encodes the name of the stripe. It lets the fuzzer get past the check of
+//! marks.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -138,7 +138,7 @@ impl Threads {
         Counted(self.clone())
     }
 
-    /// Waits until all threads have ended, for at most `within`. Returns whether they have.
+    /// Waits, for at most `within`, until all threads have ended. Returns whether they have.
     pub(super) fn wait_for_the_end(&self, within: Duration) -> bool {
         let wait = self.ended.wait_timeout_while(self.count(), within, |count| *count > 0);
         !wait.unwrap_or_else(PoisonError::into_inner).1.timed_out()

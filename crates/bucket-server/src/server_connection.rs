@@ -1,5 +1,5 @@
-//! The common part of connections of clients and servers: timeouts and memory of messages, and
-//! refusals before the end of the link.
+//! The code that connections from clients and from other servers share: message timeouts, memory
+//! for received messages, and refusals, which the peer gets time to read before the link is closed.
 
 use std::io::{self, ErrorKind, Read};
 use std::time::Duration;

@@ -111,8 +111,8 @@ mod tests {
         assert_eq!(read(folder).unwrap(), None);
     }
 
-    /// A session number that was written survives any crash, because the server then sends it to
-    /// the client.
+    /// A session number must survive any crash once it is written, because the server then sends it
+    /// to the client.
     #[test]
     fn a_written_number_survives_a_loss_of_power_and_is_never_torn() {
         let folder = Path::new("volume");

@@ -194,8 +194,8 @@ impl FilesystemMount {
         &self.directory
     }
 
-    /// Waits until the file system is unmounted and its last user has ended, for at most
-    /// `patience`. Returns `false` after a timeout.
+    /// Waits, for at most `patience`, until the file system is unmounted and no process uses it any
+    /// more. Returns `false` after a timeout.
     pub fn wait_until_unmounted(&self, patience: Duration) -> bool {
         self.fuse.wait_until_unused(patience)
     }

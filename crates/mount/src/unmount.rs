@@ -71,7 +71,7 @@ pub fn unmount_served(
 
 /// Unmounts the topmost mount at `directory` if it is a file system on `disk`, or a FUSE mount that
 /// shows a disk. Returns whether it was one. With `lazily`, the mount disappears at once and ends
-/// with its last user.
+/// when no process uses it any more.
 pub(super) fn unmount_ours(
     directory: &Path,
     disk: &Path,

@@ -24,8 +24,8 @@ pub const OPTION_HEAD_BYTES: usize = 16;
 pub const REQUEST_HEAD_BYTES: usize = 28;
 /// The maximum length of a string in the protocol, in bytes.
 pub const STRING_BYTES_MAX: usize = 4096;
-/// The maximum bytes of an option's data. This is enough for a name and a request for every kind of
-/// information.
+/// The maximum length of an option's data in bytes. This is enough for a name and a request for
+/// every kind of information.
 pub const OPTION_BYTES_MAX: u32 = 8192;
 
 /// Handshake flag of both sides: options get replies.

@@ -274,7 +274,7 @@ impl State {
         }
     }
 
-    /// Returns the next byte of the lies.
+    /// Returns the next byte of `lies`, or 0 if none is left.
     fn byte(&mut self) -> usize {
         usize::from(self.lies.pop_front().unwrap_or(0))
     }

@@ -54,7 +54,7 @@ pub(crate) struct Remote(Arc<Mutex<Machine>>);
 struct Machine {
     /// Random choices of the lines to cut, and of the bytes after which to cut them.
     coins: StdRng,
-    /// The data that survive a death of the machine.
+    /// The data that survive a crash of the machine.
     disk: Arc<Mutex<OnDisk>>,
     running: Option<Running>,
 }

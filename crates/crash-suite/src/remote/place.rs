@@ -1,4 +1,4 @@
-//! The server's storage of the volume, and the death of the server program with its machine.
+//! The server's storage of the volume, and crashes of the server program with its machine.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -400,8 +400,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs a volume through the death of a server. With `are_same`, each start of a server draws
-    /// an equal seed.
+    /// Runs a volume while a server crashes and restarts. If `are_same`, each server draws the same
+    /// seed at every start.
     fn check(are_same: bool) -> Result<(), Loss> {
         let scheme = SmallScheme::Shares { servers: 3, has_map_in_trees: false };
         let volume = SmallVolume { scheme, steps: 20, blocks: 24, ..SmallVolume::default() };

@@ -120,14 +120,14 @@ impl FuseMount {
         self.directory.join(DISK_NAME)
     }
 
-    /// Waits until the file system is unmounted, for at most `patience`. Returns whether it is
+    /// Waits, for at most `patience`, until the file system is unmounted. Returns whether it is
     /// unmounted.
     pub fn wait_until_unmounted(&self, patience: Duration) -> bool {
         self.users.wait_until_ended(patience)
     }
 
-    /// Waits until no process has the file open, for at most `patience`. Returns whether no process
-    /// has.
+    /// Waits, for at most `patience`, until no process has the file open. Returns whether no
+    /// process has.
     pub(crate) fn wait_until_unused(&self, patience: Duration) -> bool {
         self.users.wait_until_none(patience)
     }
@@ -175,7 +175,8 @@ impl Drop for FuseMount {
     }
 }
 
-/// Unmounts a FUSE file system. With `lazily`, it disappears at once and ends with its last user.
+/// Unmounts a FUSE file system. With `lazily`, it disappears at once and ends when no process uses
+/// it any more.
 pub(crate) fn unmount_fuse(directory: &Path, lazily: bool) -> Result<(), MountError> {
     let (program, lazy) = if rustix::process::geteuid().is_root() {
         (UMOUNT, "--lazy")

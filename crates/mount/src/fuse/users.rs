@@ -43,7 +43,7 @@ impl Users {
         self.wait_while(patience, |state| !state.ended)
     }
 
-    /// Waits while `is_pending` holds, for at most `patience`. Returns whether it stopped holding
+    /// Waits, for at most `patience`, while `is_pending` holds. Returns whether it stopped holding
     /// in time.
     fn wait_while(&self, patience: Duration, is_pending: impl Fn(&State) -> bool) -> bool {
         let waited =

@@ -45,7 +45,9 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Counts an operation by a handle of `run` and returns its outcome.
+    /// Begins an operation on a handle that was opened in run `run` of its machine. Counts the
+    /// operation, and returns its planned outcome. Fails if the machine is off or has been
+    /// restarted since.
     pub(super) fn begin(&mut self, run: u64, kind: OpKind) -> io::Result<Verdict> {
         let current = if kind.is_of_store() { self.store_run } else { self.run };
         if run != current || self.is_off {
