@@ -23,6 +23,7 @@ pub fn reshare<F: Field>(
     product: &[F::Element],
     coins: &mut dyn CryptoRng,
 ) -> Vec<Share<F::Element>> {
+    // Protocol 1, step 3: share the share of the product.
     share::<F>(parties, product, dealer.into(), coins)
 }
 
@@ -30,6 +31,7 @@ pub fn reshare<F: Field>(
 /// same dealers, or their new shares lie on different polynomials. `None` if there are no shares,
 /// two of one dealer, or shares of different lengths.
 pub fn reduce<F: Field>(dealers: &[u8], dealt: &[&[F::Element]]) -> Option<Vec<F::Element>> {
+    // Protocol 1, step 6: the sum of the shares, weighted with the first row of the inverse.
     recover::<F>(dealers, dealt)
 }
 

@@ -142,12 +142,14 @@ pub fn share<F: Field>(
     turn: u64,
     coins: &mut dyn CryptoRng,
 ) -> Vec<Share<F::Element>> {
+    // Alg. 1, Create, step 1: the drawn shares determine the random polynomial.
     let drawn: Vec<_> = parties.drawn(turn).collect();
     let seeds: Vec<Seed> = drawn.iter().map(|_| fresh_seed(coins)).collect();
     let known: Vec<_> = seeds.iter().map(|seed| draw::<F>(seed, secret.len())).collect();
     // Together with the computed shares they reveal the secret.
     let known = Zeroizing::new(known);
     let fixed_at: Vec<u8> = std::iter::once(0).chain(drawn.iter().copied()).collect();
+    // Alg. 1, Create, steps 2 and 3: the value of the polynomial for each server.
     let share_of = |number| match drawn.iter().position(|other| *other == number) {
         Some(i) => Share::Drawn(seeds[i]),
         None => {
@@ -173,6 +175,7 @@ fn fresh_seed(coins: &mut dyn CryptoRng) -> Seed {
 /// polynomial is needed. `None` if there are no shares, two shares of one server, or shares of
 /// different lengths.
 pub fn recover<F: Field>(numbers: &[u8], shares: &[&[F::Element]]) -> Option<Vec<F::Element>> {
+    // Alg. 1, Recover, steps 2 and 3: interpolate, and evaluate at 0.
     value::<F>(numbers, shares, 0)
 }
 

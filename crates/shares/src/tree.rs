@@ -180,7 +180,9 @@ impl Tree {
 
     /// The steps of eviction `number`, from the root down, each with its buckets.
     pub fn triplets(self, number: u64) -> impl Iterator<Item = Triplet> {
+        // Subroutine 3, step 1: the digits of the counter, reversed.
         let leaf = self.evicted(number);
+        // Subroutine 3, steps 2 and 18: the buckets of this path, from the root down.
         (0..self.height).map(move |level| Triplet {
             source: BucketId::on_path(leaf, level),
             destination: BucketId::on_path(leaf, level + 1),

@@ -21,16 +21,21 @@ pub fn push_to_leaf(
     geometry: &Geometry,
     may_go: impl Fn(usize, u64, &[Vec<Mapped>]) -> bool,
 ) -> (Vec<Vec<Mapped>>, Vec<Mapped>) {
+    // Alg. 1, lines 3 and 4: the path is empty.
     let mut path = vec![Vec::new(); geometry.levels()];
     let mut stuck = Vec::new();
+    // Alg. 1, lines 5 and 6: each block of the stash.
     for block in stash {
+        // Alg. 1, lines 7 and 12 to 23: the deepest bucket on both paths that is not full.
         let deepest = (0..geometry.levels()).rev().find(|&level| {
             let on_both =
                 BucketId::on_path(evicted, level as u8) == BucketId::on_path(block.1, level as u8);
             on_both && path[level].len() < geometry.slots(level)
         });
         match deepest.filter(|level| may_go(*level, block.0, &path)) {
+            // Alg. 1, lines 8 to 11: the block takes the next slot of this bucket.
             Some(level) => path[level].push(block),
+            // Alg. 1, line 22: the block is stuck in the stash.
             None => stuck.push(block),
         }
     }

@@ -34,10 +34,14 @@ impl<R: CryptoRng> ReferenceRaw<R> {
 
     /// Replaces the block with `new_data`, if given, and returns its old contents.
     pub fn access(&mut self, address: u64, new_data: Option<&[u8]>) -> Vec<u8> {
+        // Section II-A, step 1: look up and replace the leaf.
         let (leaf, new_leaf) = self.tree.remap(address);
         self.leaves.push(leaf);
+        // Section IV-A: an AO access moves only the requested block to the stash.
         self.tree.take_from_path(leaf, address);
+        // Section II-A, steps 3 and 4: note the new leaf, then read or replace the contents.
         let old = self.tree.serve(address, new_leaf, new_data);
+        // Section IV-A: one EO access after every A AO accesses.
         self.accesses += 1;
         if self.accesses.is_multiple_of(self.evict_period) {
             self.evict();
@@ -47,8 +51,10 @@ impl<R: CryptoRng> ReferenceRaw<R> {
 
     fn evict(&mut self) {
         let evictions = self.accesses / self.evict_period - 1;
+        // Section IV-A: reverse lexicographic order is G mod 2^L (Fig. 5).
         let leaf = Leaf(evictions % self.tree.geometry.leaves());
         self.leaves.push(leaf);
+        // Section IV-A: a dummy access of Path ORAM reads and evicts the path.
         self.tree.read_path(leaf);
         self.tree.write_path(leaf);
     }

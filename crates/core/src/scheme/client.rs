@@ -118,6 +118,7 @@ impl Client {
     pub(super) fn serve(&mut self, address: u64, leaf: Leaf, op: &mut Op<'_>) {
         let place = match (self.stash.find(address), &mut *op) {
             (Some(entry), _) => {
+                // Tiny ORAM, Section II-A, step 3: the block gets its new leaf.
                 entry.leaf = leaf;
                 entry.place
             }
@@ -129,6 +130,7 @@ impl Client {
                 place
             }
         };
+        // Tiny ORAM, Section II-A, step 4: read or replace the contents.
         op.apply(self.blocks.get_mut(place));
     }
 
@@ -140,6 +142,7 @@ impl Client {
     /// If the client is broken.
     pub(super) fn serve_in_place(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         self.check_not_broken()?;
+        // IR-ORAM, Section IV-C: search the F-Stash and the S-Stash by address.
         let found = self.stash.find(address).map(|entry| entry.place);
         let found = found.or_else(|| self.top.find(address).map(|entry| entry.place));
         if let Some(place) = found {
@@ -209,6 +212,7 @@ impl Client {
         if stash.room() < config.geometry.path_slots() {
             return Err(corrupt("more blocks than were written"));
         }
+        // Tiny ORAM, Section II-A, step 2: all real blocks of the path go to the stash.
         top.load(leaf, stash);
         io.open_path(leaf, bodies, blocks, stash)?;
         self.step(leaf, PathAction::Read, StepPhase::After);
@@ -233,7 +237,9 @@ impl Client {
         bodies: BodyCounters,
     ) -> Result<(), Error> {
         self.step(leaf, PathAction::Write, StepPhase::Before);
+        // Tiny ORAM, Section II-A, step 5: choose as many blocks as possible (Alg. 1).
         self.plan_path(leaf);
+        // Tiny ORAM, Section II-A, step 5: encrypt them, and dummies for the remaining slots.
         io.seal_path(leaf, counter, bodies, &self.plan, &self.blocks)?;
         self.complete_path(leaf);
         self.step(leaf, PathAction::Write, StepPhase::After);

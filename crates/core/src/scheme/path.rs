@@ -106,11 +106,11 @@ impl<S: PathTree> PathScheme<S> {
         let Self { io, client } = self;
         io.note_requested(address);
         let counter = io.fresh_counter()?;
-        // Step 2.
+        // Section II-A, step 2: read the path into the stash.
         client.read_path(io, leaf, BodyCounters::Stored)?;
-        // Steps 3 and 4.
+        // Section II-A, steps 3 and 4: note the new leaf, then read or replace the contents.
         let served = serve(client);
-        // Step 5.
+        // Section II-A, step 5: put as many blocks as possible back on the path.
         client.write_path(io, leaf, counter, BodyCounters::Stored)?;
         client.end();
         Ok(served)

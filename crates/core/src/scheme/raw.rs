@@ -96,6 +96,7 @@ impl<S: PathTree> RawScheme<S> {
         let counter = io.fresh_counter()?;
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
+        // Section IV-A: decrypt the headers and the requested block. Only this block moves.
         if io.take_block(from, address, *evictions, counter, block)? {
             client.stash.insert(Entry { address, leaf: to, place });
         } else {
@@ -105,6 +106,7 @@ impl<S: PathTree> RawScheme<S> {
             client.stash.insert(entry);
         }
         client.step(from, PathAction::Take, StepPhase::After);
+        // Section II-A, steps 3 and 4: note the new leaf, then read or replace the contents.
         client.serve(address, to, op);
         Ok(())
     }
@@ -125,6 +127,7 @@ impl<S: PathTree> RawScheme<S> {
     /// Counts an AO access, and makes the EO access that follows every `A` of them.
     fn evict_if_due(&mut self) -> Result<(), Error> {
         self.accesses_since_eviction += 1;
+        // Section IV-A: one EO access after every A AO accesses.
         match self.evict_period - self.accesses_since_eviction {
             0 => {
                 self.evict_only()?;
@@ -139,6 +142,7 @@ impl<S: PathTree> RawScheme<S> {
 
     /// The leaf of the next EO access. Public.
     fn next_evicted(&self) -> Leaf {
+        // Section IV-A: the leaf is G mod 2^L (Fig. 5).
         reverse_lexicographic(self.evictions, self.client.config.geometry.leaf_level())
     }
 
@@ -149,7 +153,9 @@ impl<S: PathTree> RawScheme<S> {
         let Self { io, client, evictions, .. } = self;
         let next_evictions = evictions.checked_add(1).ok_or_else(counter::exhausted)?;
         let counter = io.fresh_counter()?;
+        // Section IV-A: read the path. Section IV-D: the write counts of the bodies follow from G.
         client.read_path(io, leaf, BodyCounters::Evictions(*evictions))?;
+        // Section IV-A: evict to the path. Section IV-D: under write counts greater by 1.
         client.write_path(io, leaf, counter, BodyCounters::Evictions(next_evictions))?;
         *evictions = next_evictions;
         Ok(())

@@ -132,15 +132,18 @@ impl Stash {
     /// nearer the root are not tried for this block (IR-ORAM, section IV-C).
     #[inline]
     pub(crate) fn push_to_leaf(&mut self, leaf: Leaf, top: &mut TreeTop, plan: &mut PathPlan) {
+        // Tiny ORAM, Alg. 1, lines 3 and 4: all slots of the path are free.
         plan.clear();
         let newest_first = top.wants_newest_first();
         if newest_first {
             self.entries[..self.len].reverse();
         }
         let mut stuck = 0;
+        // Alg. 1, lines 5 and 6: each block of the stash.
         for i in 0..self.len {
             let entry = self.entries[i];
             self.entries[stuck] = entry;
+            // Alg. 1, lines 7 to 11: into the plan, or stuck in the stash (line 22).
             stuck += usize::from(!plan.place(entry, leaf, top));
         }
         self.len = stuck;

@@ -75,13 +75,17 @@ impl PathPlan {
     /// `top`, the tree top must also have an entry free for the block.
     #[inline]
     pub(crate) fn place(&mut self, entry: Entry, leaf: Leaf, top: &mut TreeTop) -> bool {
+        // Alg. 1, line 7: `PushBack` finds the deepest level with room, if there is one.
         let deepest = push_back(leaf, entry.leaf, self.full)
             .filter(|level| *level >= usize::from(top.levels()) || top.reserve(entry.address));
         match deepest {
             Some(level) => {
+                // Alg. 1, lines 9 and 10: the next slot of this bucket points to the block.
                 let bucket = &mut self.buckets[level];
                 self.slots[bucket.free] = entry;
+                // Alg. 1, line 11: one more slot is occupied.
                 bucket.free += 1;
+                // Alg. 1, line 16: note whether the bucket is full now.
                 self.full |= u64::from(bucket.free == bucket.end) << level;
                 true
             }
@@ -98,10 +102,13 @@ impl PathPlan {
 /// reverses, isolates the lowest bit and reverses again; the code counts leading zeros.
 #[inline]
 fn push_back(evicted: Leaf, own: Leaf, full: u64) -> Option<usize> {
+    // Alg. 1, lines 13 to 15: a 1 for each level that both paths share.
     let t1 = (evicted.0 ^ own.0) << 1;
     let t2 = t1 & t1.wrapping_neg();
     let t3 = t2.wrapping_sub(1);
+    // Alg. 1, line 17: without the levels that are full.
     let t4 = t3 & !full;
+    // Alg. 1, lines 18 to 23: the deepest of these levels, if there is one.
     (t4 != 0).then(|| 63 - t4.leading_zeros() as usize)
 }
 

@@ -55,11 +55,13 @@ pub fn run<J: Judge, B: Bench<J>>(
 
     let mut tried = Vec::new();
     let mut best = baseline.clone();
+    // Section IV-B of IR-ORAM: start with one slot less on some levels.
     let mut proposals = vec![start(plan)];
     for round in 0.. {
         let mut candidates = runner.round(round, proposals, &baseline, &best)?;
         let taken = take_best(&mut candidates, plan);
         tried.append(&mut candidates);
+        // Section IV-B of IR-ORAM: shrink gradually, until a local maximum.
         proposals = match taken {
             Some(taken) => {
                 best = taken;
@@ -128,6 +130,7 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         baseline: &Candidate,
         best: &Candidate,
     ) -> Result<Vec<Candidate>, B::Error> {
+        // Section IV-B of IR-ORAM, constraint 1: the loss of space.
         let (fitting, too_small) = proposals.into_iter().partition::<Vec<_>, _>(|profile| {
             profile.space_loss(&baseline.profile) <= self.plan.space_loss_max
         });
@@ -161,6 +164,7 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
     /// is too full, no number is.
     fn allows(&self, evictions_per_access: f64, baseline: &Candidate) -> bool {
         let Some(least) = baseline.evictions_per_access() else { return false };
+        // Section IV-B of IR-ORAM, constraint 2: the increase of background evictions.
         let extra = |evictions| self.plan.scheme.extra_paths(evictions);
         extra(evictions_per_access) <= extra(least) + self.plan.extra_evictions_max
     }

@@ -54,18 +54,22 @@ pub(crate) fn plan_eviction<F: Field>(
 ) -> Result<EvictionPlan<F::Element>, ClientError> {
     let EvictionContents { mut path, mut sibling } = occupied;
     let mut plan = EvictionPlan { number, moves: Vec::new(), matrices: Vec::new() };
+    // Subroutine 3, step 3: for each level of the path, from the root down.
     for triplet in tree.triplets(number) {
         let level = triplet.destination.level();
         let (above, below) = path.split_at_mut(usize::from(level));
         let source = &above[usize::from(level) - 1];
         let continues_down = |it: Occupant| triplet.destination.is_on_path(it.leaf);
+        // Subroutine 3, steps 4 to 10, and 13: the matrix from the source to the destination.
         let to_destination = ChildFill { source, goes: &continues_down, to: triplet.destination };
         plan.matrices.push(to_destination.fill::<F>(&mut below[0], &mut plan.moves)?);
         let stays_behind = |it| !continues_down(it);
         if triplet.is_last {
+            // Subroutine 3, step 14: at the leaves, also the matrix to the sibling.
             let to_sibling = ChildFill { source, goes: &stays_behind, to: triplet.sibling };
             plan.matrices.push(to_sibling.fill::<F>(&mut sibling, &mut plan.moves)?);
         } else {
+            // Subroutine 3, step 12: the other blocks keep their slots, one level lower.
             plan.moves.extend(copied(&triplet, source, stays_behind));
         }
     }
@@ -101,11 +105,14 @@ impl ChildFill<'_> {
         moves: &mut Vec<(usize, Position)>,
     ) -> Result<Zeroizing<Vec<F::Element>>, ClientError> {
         let slots = child.len();
+        // Subroutine 3, step 4: a 2Z × Z matrix of zeros.
         let mut matrix = Zeroizing::new(vec![F::ZERO; 2 * slots * slots]);
+        // Subroutine 3, steps 5 and 6: blocks of the child keep their slots.
         for (slot, _) in child.iter().enumerate().filter(|(_, occupant)| occupant.is_some()) {
             matrix[(slots + slot) * slots + slot] = F::ONE;
         }
         let mut next_empty = 0;
+        // Subroutine 3, steps 7 to 9: each block of the source that goes to this child.
         for (from, occupant) in self.source.iter().enumerate() {
             let Some(occupant) = occupant.filter(|it| (self.goes)(*it)) else { continue };
             while next_empty < slots && child[next_empty].is_some() {
@@ -114,6 +121,7 @@ impl ChildFill<'_> {
             if next_empty == slots {
                 return Err(ClientError::Overflow(self.to));
             }
+            // Subroutine 3, step 10: the block moves to an empty slot, which the map will note.
             child[next_empty] = Some(occupant);
             matrix[from * slots + next_empty] = F::ONE;
             let Occupant { label: address, leaf } = occupant;

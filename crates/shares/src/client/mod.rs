@@ -76,6 +76,7 @@ impl<F: Field> Client<F> {
             tree,
             block_elements,
             positions,
+            // Alg. 3, step 3: both counters start at 0.
             written: 0,
             evictions: 0,
             turns: 0,
@@ -108,6 +109,7 @@ impl<F: Field> Client<F> {
         }
         // This is as secret as the positions.
         let mut blocks_of = vec![Zeroizing::new(Vec::new()); self.tree.leaves() as usize];
+        // Alg. 3, steps 4 and 5: a random leaf for each block.
         for address in 0..self.positions.blocks() {
             blocks_of[self.draw_leaf(coins).0 as usize].push(address);
         }
@@ -125,11 +127,13 @@ impl<F: Field> Client<F> {
                 let there = blocks.iter().zip(0..).skip(slots.first);
                 for ((address, slot), data) in there.zip(data.chunks_exact_mut(self.block_elements))
                 {
+                    // Alg. 3, steps 6 to 8: put the block into a slot, and note the slot.
                     if block(*address, data)? {
                         self.positions.set(*address, Position { leaf, level, slot });
                     }
                 }
-                // Share empty slots as well, to hide which they are.
+                // Alg. 3, steps 9 to 15: share and send the slots, also the empty ones, to hide
+                // which they are.
                 send(slots, share::<F>(self.parties, data, self.next_turn(), coins))?;
             }
         }
@@ -138,6 +142,7 @@ impl<F: Field> Client<F> {
 
     /// Whether the next operation must be an eviction.
     pub fn must_evict(&self) -> bool {
+        // Protocol 2, step 12: whether the root has received A blocks.
         self.written >= self.tree.accesses()
     }
 
@@ -169,8 +174,10 @@ impl<F: Field> Client<F> {
         }
         // Draw a leaf in both cases, so that both consume the same coins.
         let drawn = self.draw_leaf(coins);
+        // Subroutine 1, step 1: look up the leaf and the slot.
         let position = self.positions.get(address);
         let leaf = position.map_or(drawn, |position| position.leaf);
+        // Subroutine 1, steps 2 and 3: the query for each server, sent with the leaf.
         let queries = self.queries(Some(address), leaf, coins);
         self.selected = Some(address);
         Ok((Selected { address }, queries))
@@ -196,10 +203,12 @@ impl<F: Field> Client<F> {
         leaf: Leaf,
         coins: &mut dyn CryptoRng,
     ) -> Vec<SelectOf<F>> {
+        // Alg. 5, CreateQuery, step 1: a unit vector.
         let mut query = Zeroizing::new(vec![F::ZERO; self.tree.path_slots()]);
         if let Some(Position { level, slot, .. }) = position {
             query[usize::from(level) * self.tree.slots() + slot] = F::ONE;
         }
+        // Alg. 5, CreateQuery, steps 2 to 5: share its elements.
         let shares = share::<F>(self.parties, &query, self.next_turn(), coins);
         shares.into_iter().map(|query| Select { leaf, query }).collect()
     }
@@ -214,6 +223,7 @@ impl<F: Field> Client<F> {
         numbers: &[u8],
         answers: &[Vec<F::Element>],
     ) -> Result<Recovered<F::Element>, ClientError> {
+        // Subroutine 1, steps 9 to 11: reconstruct all chunks (Alg. 5, Reconstruct).
         answers::decode::<F>(self.parties, numbers, answers, self.block_elements)
             .map_err(ClientError::Answers)
     }
@@ -237,6 +247,7 @@ impl<F: Field> Client<F> {
             return Err(ClientError::IsSelected);
         }
         self.selected = None;
+        // Protocol 2, step 2: a new random leaf. Step 10: the next slot of the root.
         let (leaf, slot) = (self.draw_leaf(coins), self.written);
         let writes = self.writes(slot, block, coins);
         self.record_write(Some(address), leaf);
@@ -250,6 +261,7 @@ impl<F: Field> Client<F> {
         block: &[F::Element],
         coins: &mut dyn CryptoRng,
     ) -> Vec<RootWrite<F::Element>> {
+        // Protocol 2, steps 6 to 8: share the chunks of the block.
         let shares = share::<F>(self.parties, block, self.next_turn(), coins);
         shares.into_iter().map(|block| RootWrite { slot, block }).collect()
     }
@@ -258,8 +270,10 @@ impl<F: Field> Client<F> {
     /// or a dummy.
     pub(crate) fn record_write(&mut self, address: Option<usize>, leaf: Leaf) {
         if let Some(address) = address {
+            // Protocol 2, steps 2 and 5: note the leaf and the slot.
             self.positions.set(address, Position { leaf, level: 0, slot: self.written });
         }
+        // Protocol 2, step 11: `record_eviction` sets the counter to 0.
         self.written += 1;
     }
 
@@ -302,6 +316,7 @@ impl<F: Field> Client<F> {
     ) -> Vec<Evict<F::Element>> {
         let nothing = |_| Evict { number: next.number, attempt, matrices: Vec::new() };
         let mut evictions: Vec<_> = self.parties.numbers().map(nothing).collect();
+        // Subroutine 3, steps 15 to 17: share the matrices, for a request to each server.
         for matrix in &next.matrices {
             let shares = share::<F>(self.parties, matrix, self.next_turn(), coins);
             evictions.iter_mut().zip(shares).for_each(|(evict, share)| evict.matrices.push(share));
@@ -312,9 +327,11 @@ impl<F: Field> Client<F> {
     /// Records that all servers have finished an eviction: updates the positions of the moved
     /// blocks.
     pub(crate) fn record_eviction(&mut self, next: EvictionPlan<F::Element>) {
+        // Subroutine 3, steps 10 and 12: update the position map.
         for (address, position) in next.moves {
             self.positions.set(address, position);
         }
+        // Protocol 2, steps 11 and 14: count the eviction. The root is empty again.
         (self.evictions, self.written) = (self.evictions + 1, 0);
     }
 

@@ -187,6 +187,7 @@ impl ShareArray {
         step: &AccessStep,
     ) -> Result<(Zeroizing<Vec<u8>>, Queries), Error> {
         let TreeAccess { tree, at, shown, .. } = *access;
+        // Subroutine 1, step 1: the leaf is `shown`, and this is the slot.
         let position = self.position(access)?;
         let number = self.state.accesses();
         let secret = query_bytes(position, shown);
@@ -199,10 +200,12 @@ impl ShareArray {
         let client = self.state.client(tree);
         client.set_progress(at);
         client.set_turn(query_turn(number));
+        // Subroutine 1, steps 2 and 3: send a query to each server.
         let queries = client.queries_at(position, shown, &mut coins);
         let requests = queries.iter().cloned().map(|select| Request::Select { at, select });
         let slot_bytes = self.trees[tree].slot_bytes;
         let answers = self.answers(tree, requests, slot_bytes)?;
+        // Subroutine 1, steps 9 to 11: reconstruct the slot from the answers.
         let slot = self.recovered(access, &answers)?;
         let sealed = match &self.state.positions {
             Positions::OnClient(_) => &slot[..],
@@ -308,6 +311,7 @@ impl ShareArray {
         let client = self.state.client(tree);
         client.set_progress(at);
         client.set_turn(write_turn(number));
+        // Protocol 2, steps 6 to 10: share the block, and write the shares to the root.
         let writes = client.writes(at.written, &slot, &mut coins).into_iter();
         let requests = writes.map(|write| Request::Write { at, block: write.block });
         let requests = self.to_current(tree, requests);

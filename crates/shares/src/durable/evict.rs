@@ -267,6 +267,7 @@ impl ShareArray {
         // The moves follow from the servers' metadata, and servers may answer a copy of this client
         // differently.
         let coins = coins.of_attempt(sealer, (tree, at, attempt), next)?;
+        // Subroutine 3, steps 15 to 17: share the matrices.
         Ok(Ok(client.eviction_shares(next, attempt, coins)))
     }
 

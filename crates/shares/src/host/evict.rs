@@ -171,10 +171,13 @@ impl Tile<'_> {
         // not dealt later.
         let sums_of_root = root.map(|root| root.kept_sums(self.part)).transpose();
         let mut sums_of_root = sums_of_root.map_err(unusable)?;
+        // Subroutine 3, steps 18 and 20: each level of the path, from the root down.
         for triplet in tree.triplets(attempt.number) {
+            // Subroutine 3, steps 21 to 23 (and 25 for the sibling leaf): slots × matrix.
             let factors = triplet.computed_buckets().zip(matrices.by_ref()).filter(|_| deals);
             let products = factors.map(|(child, matrix)| self.product(&source, child, matrix));
             let products = products.collect::<Result<Vec<_>, _>>()?;
+            // Subroutine 3, step 24: reduce the degree (Protocol 1).
             let mut made = self.multiplied(&triplet, &products, is_given_up)?;
             if triplet.is_last {
                 for (child, slots) in triplet.computed_buckets().zip(&made) {
@@ -184,6 +187,7 @@ impl Tile<'_> {
                     leaf.write_part(self.part, slots, None).map_err(unusable)?;
                 }
             } else {
+                // Subroutine 3, step 19: the source replaces the sibling.
                 let sibling =
                     files.bucket_at(place_of_sibling(tree, triplet.sibling), tree.slots());
                 let sums = sums_of_root.take();
@@ -247,6 +251,7 @@ impl Tile<'_> {
                 portions.push(self.expanded(number, portion, children)?);
             }
         }
+        // Protocol 1, steps 5 and 6: the weighted sum of the shares.
         let reduced = (0..children).map(|child| {
             let dealt: Vec<_> = portions.iter().map(|portion| &portion[child][..]).collect();
             reduce::<Gf256>(dealers, &dealt).ok_or_else(|| "there are no dealers".into())
@@ -261,6 +266,7 @@ impl Tile<'_> {
         let mut of_each: Vec<Vec<Share<u8>>> = parties.numbers().map(|_| Vec::new()).collect();
         for (child, product) in (0..).zip(products) {
             let coins = &mut self.coins_of(level, child, product);
+            // Protocol 1, step 3: share the product.
             let shares = reshare::<Gf256>(parties, own, product, coins);
             of_each.iter_mut().zip(shares).for_each(|(of, share)| of.push(share));
         }
@@ -272,6 +278,7 @@ impl Tile<'_> {
             }
             let Attempt { attempt, number: eviction } = *attempt;
             let dealt = DealtShares { number: eviction, attempt, tile: self.tile, level, shares };
+            // Protocol 1, step 4: send each server its share.
             peers.send(number, lane(self.tile), &dealt.encode()).map_err(|error| {
                 of_another(format!("this server cannot reach server {number}: {error}"))
             })?;

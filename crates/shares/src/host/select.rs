@@ -40,6 +40,7 @@ pub(super) fn select(
     query: &[u8],
 ) -> io::Result<Vec<u8>> {
     let (tree, block_bytes) = (files.setup.tree, files.setup.block_bytes);
+    // Subroutine 1, steps 4 and 6: all buckets of the path.
     let buckets: Vec<(Bucket<'_>, &[u8])> = tree
         .path(leaf)
         .zip(query.chunks(tree.slots()))
@@ -91,6 +92,7 @@ fn sum_of_runs(
         read.resize(run.query.len() * block_bytes, 0);
         buckets[run.bucket].0.read(run.first, &mut read)?;
         let slots: Vec<_> = read.chunks_exact(block_bytes).collect();
+        // Subroutine 1, steps 5 and 7: query × slots, for all chunks (Alg. 5, Retrieve).
         Gf256::combine(&mut product, run.query, 1, &slots);
         Gf256::add_multiple(&mut sum, Gf256::ONE, &product);
     }

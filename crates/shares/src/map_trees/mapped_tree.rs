@@ -75,6 +75,7 @@ impl<F: Field> MappedTree<F> {
         let slots = (0..).zip(&path).flat_map(|(level, bucket)| {
             bucket.iter().enumerate().map(move |(slot, it)| (level, slot, *it))
         });
+        // Subroutine 1, step 1: the slot that holds the block.
         let mut found = slots.filter_map(|(level, slot, occupant)| {
             let Occupant { leaf, .. } = occupant.filter(|it| it.label == label)?;
             Some(Position { leaf, level, slot })

@@ -66,6 +66,7 @@ impl<F: Field> Server<F> {
         }
         let matrices = matrices.into_iter().map(|share| share.into_elements::<F>(elements));
         let matrices = matrices.collect::<Option<_>>().ok_or(WRONG_LENGTH)?;
+        // Subroutine 3, step 18: the buckets of the path, from the root down.
         let triplets = self.tree.triplets(number).collect();
         let source = self.buckets.get(&BucketId::ROOT).cloned();
         self.evicting = Some(Evicting { triplets, matrices, source, made: Vec::new() });
@@ -85,11 +86,14 @@ impl<F: Field> Server<F> {
         let level = triplet.destination.level();
         let nothing = |_| DealtShares { number, attempt, tile: 0, level, shares: Vec::new() };
         let mut dealt: Vec<_> = self.parties.numbers().map(nothing).collect();
+        // Subroutine 3, step 21: the destination; step 25: in the last round, also the sibling.
         for (child, matrix) in triplet.computed_buckets().zip(&evicting.matrices) {
+            // Subroutine 3, steps 22 and 23: slots × matrix, for all chunks (Protocol 1, step 2).
             let source = self.slots_of(evicting.source.as_ref());
             let slots: Vec<_> = source.chain(self.slots(child)).collect();
             let mut product = vec![F::ZERO; self.bucket_elements()];
             F::combine(&mut product, matrix, self.tree.slots(), &slots);
+            // Protocol 1, steps 3 and 4: share the product with all servers.
             let shares = reshare::<F>(self.parties, self.number, &product, coins);
             dealt.iter_mut().zip(shares).for_each(|(dealt, share)| dealt.shares.push(share));
         }
@@ -119,11 +123,14 @@ impl<F: Field> Server<F> {
         let source = evicting.source.take();
         evicting.made.push((triplet.source, None));
         if triplet.is_last {
+            // Subroutine 3, steps 24 and 25: the leaves get their new contents.
             let reduced = reduced.into_iter().map(Some);
             evicting.made.extend(made.into_iter().zip(reduced));
             self.finish_eviction();
         } else {
+            // Subroutine 3, step 19: the source replaces the sibling.
             evicting.made.push((triplet.sibling, source));
+            // Subroutine 3, step 24: the destination, which is the next source.
             evicting.source = reduced.into_iter().next();
         }
         Ok(triplet.is_last)
@@ -155,6 +162,7 @@ impl<F: Field> Server<F> {
             shares.collect::<Option<Vec<_>>>()
         });
         let expanded: Vec<_> = expanded.collect::<Option<_>>().ok_or(WRONG_LENGTH)?;
+        // Subroutine 3, step 24: reduce the degree (Protocol 1, steps 5 and 6).
         let reduced = (0..buckets).map(|bucket| {
             let dealt: Vec<_> = expanded.iter().map(|dealt| &dealt[bucket][..]).collect();
             reduce::<F>(dealers, &dealt).map(Arc::new)

@@ -133,6 +133,7 @@ impl<F: Field> Server<F> {
         let share = share.into_elements::<F>(count * elements).ok_or(WRONG_LENGTH)?;
         let nothing = || Arc::new(vec![F::ZERO; self.tree.slots() * elements]);
         let held = Arc::make_mut(self.buckets.entry(bucket).or_insert_with(nothing));
+        // Alg. 3, step 14: put this server's shares into the slots.
         held[first * elements..end * elements].copy_from_slice(&share);
         Ok(())
     }
@@ -162,7 +163,9 @@ impl<F: Field> Server<F> {
         }
         self.check_settled()?;
         let query = query.into_elements::<F>(self.tree.path_slots()).ok_or(WRONG_LENGTH)?;
+        // Subroutine 1, steps 4 and 6: all slots of the path.
         let slots: Vec<_> = self.tree.path(leaf).flat_map(|bucket| self.slots(bucket)).collect();
+        // Subroutine 1, steps 5 and 7: query × slots, for all chunks at once (Alg. 5, Retrieve).
         let mut answer = vec![F::ZERO; self.block_elements];
         F::combine(&mut answer, &query, 1, &slots);
         self.last_query = (self.metadata_elements > 0).then_some(PathQuery { leaf, query });
@@ -188,8 +191,10 @@ impl<F: Field> Server<F> {
         let root = self.buckets.entry(BucketId::ROOT);
         let root = root.or_insert_with(|| Arc::new(vec![F::ZERO; elements]));
         let start = slot * self.block_elements;
+        // Protocol 2, step 10: write the share to the slot of the root.
         // The `Arc` is not shared while no eviction is in progress.
         Arc::make_mut(root)[start..start + self.block_elements].copy_from_slice(&block);
+        // Protocol 2, step 11: an eviction sets the counter to 0.
         self.written += 1;
         Ok(())
     }

@@ -135,6 +135,7 @@ pub(super) struct TickDemand {
 pub(super) fn divide(accesses: usize, demand: TickDemand, reads_first: bool) -> TickSplit {
     let half = (accesses + usize::from(reads_first)) / 2;
     let reads = demand.reads.min(half.max(accesses.saturating_sub(demand.due)));
+    // IR-ORAM, Section IV-D: write dirty blocks back early instead of making dummies.
     let may_be_written = if demand.early_write_backs { demand.dirty } else { demand.due };
     let write_backs = may_be_written.min(accesses - reads);
     TickSplit { reads, write_backs }

@@ -49,12 +49,14 @@ impl EarlyWriter {
             if cache.next_victim(cache.set_of(line)) == is_next {
                 return Some(line);
             }
+            // Section IV-D: the line is not the LRU line any more. Clear Ptr.
             self.given_up += 1;
             self.pointer = None;
         }
         if now < self.rests_until {
             return None;
         }
+        // Section IV-D: go round all sets, to the first LRU line that is dirty.
         for _ in 0..cache.sets() {
             let victim = cache.next_victim(self.set);
             self.set = (self.set + 1) % cache.sets();
@@ -63,6 +65,7 @@ impl EarlyWriter {
                 return Some(line);
             }
         }
+        // Section IV-D: pause, then restart from a random set.
         self.rests_until = now + REST;
         self.set = self.coins.random_range(0..cache.sets());
         None

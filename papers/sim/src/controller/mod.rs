@@ -504,18 +504,22 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     /// Makes the next stage of an early write-back. Returns whether a stage was made; it may have
     /// made no path.
     fn write_early(&mut self, slot: Cycle, cache: &mut impl LastLevel) -> Result<bool, SimError> {
+        // IR-ORAM, Section IV-D: the dirty LRU line to which Ptr points.
         let Some(line) = self.early.line(slot, cache) else { return Ok(false) };
+        // IR-ORAM, Section IV-D, Stage = 3 or 2: a path for the position map.
         let was_path = self.engine.fetch_position(line)?;
         if !was_path && !self.engine.is_ready() {
             // A position-map block was in the tree top, and displaced another block into the stash.
             return Ok(true);
         }
         if !was_path {
+            // IR-ORAM, Section IV-D, Stage = 1: write the dirty block.
             if self.engine.serve_on_client(line)? {
                 self.tally.served_on_client += 1;
             } else {
                 self.engine.access(line, true)?;
             }
+            // IR-ORAM, Section IV-D, Stage = 0: mark the line as clean.
             cache.written_early(line, slot);
             self.early.done();
             self.tally.write_backs += 1;

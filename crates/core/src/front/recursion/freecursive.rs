@@ -203,13 +203,16 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
     /// request can make.
     fn serve(&mut self, data: u64, op: &mut Op<'_>) -> Result<(), Error> {
         let address = self.space.address(0, data);
+        // IR-ORAM, Section IV-C: a hit in the F-Stash or S-Stash needs no path and no new leaf.
         if self.hits == HitPolicy::Serve && self.scheme.serve_on_client(address, op)? {
             self.tally.stash_hits += 1;
             return Ok(());
         }
+        // Tiny ORAM, Section II-B: the front end makes step 1 of the access.
         self.fetch_chain(data)?;
         let positions = self.look_up_and_remap(0, data)?;
         self.tally.data_accesses += 1;
+        // Tiny ORAM, Section II-B: the back end makes steps 2 to 5.
         self.guard.access(&mut self.scheme, address, positions, op)?;
         if !self.keeps_plb {
             self.flush()?;

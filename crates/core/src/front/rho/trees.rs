@@ -70,6 +70,7 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         &mut self,
         access: impl FnOnce(&mut S) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        // IR-ORAM, Section II-C: a fixed pattern, with dummies of either type as needed.
         if self.small_done == self.small_per_main {
             self.dummy_main()?;
         }
@@ -84,6 +85,7 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         &mut self,
         access: impl FnOnce(&mut S) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        // IR-ORAM, Section II-C: a fixed pattern, with dummies of either type as needed.
         self.fill_up_small()?;
         self.tally.main_accesses += 1;
         self.small_done = 0;

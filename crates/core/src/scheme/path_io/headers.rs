@@ -41,6 +41,7 @@ impl AnyPathIo<'_> {
             masks.add(header_run(&bucket, counter));
             prefetch_rest(frame);
         }
+        // Tiny ORAM, Section IV-D: the masks of headers need the stored IV_2.
         for (bucket, frame) in buckets_and_frames() {
             masks.add(header_run(&bucket, stored_counter(frame)));
         }
@@ -54,6 +55,7 @@ impl AnyPathIo<'_> {
             touch(frame);
         }
         // Do not branch on where the block was found before the end: no processor predicts that.
+        // Tiny ORAM, Section IV-A: identify the requested block in the headers.
         let mut at = SearchResult::default();
         for (bucket @ TripBucket { i, sizes, .. }, frame) in buckets_and_frames() {
             let table = addresses.get_mut(i);
@@ -65,6 +67,7 @@ impl AnyPathIo<'_> {
             }
         }
         let found = at.check()?;
+        // Tiny ORAM, Section IV-A: its header shows that the block was removed.
         if let Some((i, slot)) = found {
             format.remove(addresses.get_mut(i), slot);
         }
@@ -77,9 +80,11 @@ impl AnyPathIo<'_> {
         }
         let (start, bytes) = (bucket.sizes.leaf_table_bytes + slot * block.len(), block.len());
         block.copy_from_slice(&frames.get(i)[bucket.sizes.body_offset + start..][..bytes]);
+        // Tiny ORAM, Section IV-D: the write count of the bucket takes the place of IV_1.
         let run = MaskRun::new(Region::Body, evicted, bucket.id, start, bytes);
         let run = run.widen_to(chunks_of_any_slot(bytes));
 
+        // Tiny ORAM, Section IV-A: re-encrypt and write back only the headers.
         trip.narrow_to_headers();
         write_sealed(store, trip, |mut blanks| {
             for TripBucket { i, sizes, .. } in trip.buckets(format) {
@@ -89,6 +94,7 @@ impl AnyPathIo<'_> {
             }
             blanks.sealed()
         })?;
+        // Tiny ORAM, Section IV-A: decrypt the requested block only.
         open_in_place(block, sealer.mask(run).take(start, bytes));
         Ok(found.is_some())
     }

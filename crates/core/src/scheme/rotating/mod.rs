@@ -318,6 +318,7 @@ impl<S: BucketStore> VersionedTree<S> {
         op: &mut Op<'_>,
     ) -> Result<bool, Error> {
         self.bring_to_stash(step, was_live)?;
+        // Tiny ORAM, Section II-A, steps 3 and 4: note the new leaf, then read or replace.
         self.client.serve(step.address, step.to, op);
         Ok(was_live || !matches!(op, Op::Read(_)))
     }
@@ -371,6 +372,7 @@ impl<S: BucketStore> VersionedTree<S> {
     /// Any error of storage.
     pub(crate) fn finish(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
         self.accesses_since_eviction += 1;
+        // Tiny ORAM, Section IV-A: one EO access after every A AO accesses.
         match self.evict_period - self.accesses_since_eviction {
             0 => {
                 self.evict_only(map)?;
@@ -435,6 +437,7 @@ impl<S: BucketStore> VersionedTree<S> {
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
         let wanted = is_wanted.then_some(address);
+        // Tiny ORAM, Section IV-A: an AO access moves only the requested block to the stash.
         let found = io.over(store).read_block(*evictions, from, wanted, block)?;
         if let (Some((bucket, slot)), Some(taken)) = (found, taken) {
             taken.take(bucket, slot);
@@ -456,6 +459,7 @@ impl<S: BucketStore> VersionedTree<S> {
 
     /// The leaf of EO access `g`. Public.
     fn evicted_by(&self, g: u64) -> Leaf {
+        // Tiny ORAM, Section IV-A: the leaf is G mod 2^L (Fig. 5).
         reverse_lexicographic(g, self.client.config.geometry.leaf_level())
     }
 
@@ -466,6 +470,7 @@ impl<S: BucketStore> VersionedTree<S> {
         let Self { io, store, client, taken, evictions, .. } = self;
         let next_evictions = evictions.checked_add(1).ok_or_else(counter::exhausted)?;
         let Client { stash, blocks, top, .. } = client;
+        // Tiny ORAM, Section IV-A: an EO access reads the next path into the stash.
         top.load(leaf, stash);
         let mut trips = io.over(store);
         trips.open_path(*evictions, leaf, blocks, taken.as_mut(), &mut |entry| {
@@ -474,6 +479,7 @@ impl<S: BucketStore> VersionedTree<S> {
                 stash.insert(entry);
             }
         })?;
+        // Tiny ORAM, Section IV-A: then it evicts to this path (Alg. 1).
         client.plan_path(leaf);
         trips.seal_path(*evictions, client.plan(), &client.blocks, taken.as_mut())?;
         client.complete_path(leaf);

@@ -54,6 +54,7 @@ impl SetAssociative {
 
     pub(super) fn load(&mut self, leaf: Leaf, mut each: impl FnMut(Entry)) {
         let Self { entries, ways, free, table } = self;
+        // Section IV-C: follow the pointers of each bucket of the path in TT.
         table.drain_path(leaf, |pointer| each(vacate(entries, free, *ways, pointer).entry));
     }
 
@@ -76,6 +77,7 @@ impl SetAssociative {
     pub(super) fn reserve(&mut self, address: u64) -> bool {
         let set = set_of(address, self.free.len());
         let free = &mut self.free[set];
+        // Section IV-C: if the set is full, the block is not picked in this round.
         let is_free = *free > 0;
         *free -= u16::from(is_free);
         is_free
@@ -90,6 +92,7 @@ impl SetAssociative {
         let first = self.first_of_set(entry.address);
         let vacant = self.entries[first..][..self.ways].iter().position(Option::is_none);
         let pointer = first + vacant.expect("a reserved entry is vacant");
+        // Section IV-C: enter the block, and update the pointers of its bucket.
         self.entries[pointer] = Some(Resident { entry, bucket });
         self.table.push(bucket, Pointer(pointer as u32));
     }
@@ -111,6 +114,7 @@ impl SetAssociative {
     }
 
     fn pointer_to(&self, address: u64) -> Option<(Pointer, &Resident)> {
+        // Section IV-C: entries are indexed by the hash of the address.
         let first = self.first_of_set(address);
         let set = self.entries[first..][..self.ways].iter().enumerate();
         set.filter_map(|(way, resident)| Some((way, resident.as_ref()?)))
