@@ -84,8 +84,8 @@ impl AuthenticatedFormat {
     }
 
     /// The address and leaf in `slot` of an opened table. The address of a dummy is
-    /// [`Entry::DUMMY_ADDRESS`]. The table is authentic, but the values are checked against the
-    /// geometry anyway.
+    /// [`Entry::DUMMY_ADDRESS`]. `None` if the address is past the capacity, or the leaf of a block
+    /// is not in the tree: both are checked even though the table is authentic.
     pub(crate) fn name(
         &self,
         table: &[u8],

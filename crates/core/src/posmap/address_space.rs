@@ -121,7 +121,7 @@ impl AddressSpace {
         address - self.starts[self.level(address)]
     }
 
-    /// The address of block `number` of `level`.
+    /// The address of block `number` of level `level`.
     pub(crate) fn block(&self, level: usize, number: u64) -> u64 {
         self.starts[level] + number
     }

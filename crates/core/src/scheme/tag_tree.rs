@@ -195,8 +195,8 @@ impl TagTree {
     }
 }
 
-/// The configuration for a tree of tags. The tree also holds a dedicated tree top, because all
-/// buckets of tags can be handled alike.
+/// The configuration for a tree of tags. If the tree top is dedicated, its levels become part of
+/// this tree, so that all buckets of tags are handled alike.
 fn with_dedicated_top_in_tree(config: &TreeConfig) -> TreeConfig {
     let tree_top_levels = match config.tree_top {
         TreeTopKind::Dedicated => 0,

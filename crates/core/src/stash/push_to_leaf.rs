@@ -71,8 +71,8 @@ impl PathPlan {
     }
 
     /// One iteration of Algorithm 1: puts `entry` into the deepest free slot on the path to `leaf`
-    /// that is also on the entry's own path. Returns whether there is such a slot. On the levels of
-    /// `top`, the tree top must also have an entry free for the block.
+    /// that is also on the entry's own path. If that slot is on a level of `top`, the tree top must
+    /// also have a free entry for the block. Returns whether the block was placed.
     #[inline]
     pub(crate) fn place(&mut self, entry: Entry, leaf: Leaf, top: &mut TreeTop) -> bool {
         // Alg. 1, line 7: `PushBack` finds the deepest level with room, if there is one.

@@ -163,7 +163,8 @@ impl RangeArray {
     }
 
     /// Announces to storage the runs that `steps` read, and the evictions between them. The steps
-    /// follow the steps announced before.
+    /// follow the steps announced before. A single path on its own is not announced, because it is
+    /// read at once.
     pub(super) fn announce_steps(&mut self, steps: &[RangeStep]) -> Result<(), Error> {
         // A single path is read at once, without an announcement.
         let is_alone = self.announced.steps == 0 && matches!(steps, [RangeStep { class: 0, .. }]);
@@ -293,8 +294,9 @@ impl RangeArray {
     /// `ReadRange`: brings the latest contents of a range's blocks to the client. The copies in
     /// storage stay, and are stale once the range has moved.
     ///
-    /// Each level is verified as a whole before a slot of it is opened. The number of slots opened
-    /// per level is the number of blocks of the range, wherever the blocks are found.
+    /// A range of several blocks is read level by level, a single block in one trip. Each trip is
+    /// verified as a whole before a slot of it is opened. It opens as many slots as the range has
+    /// blocks, wherever the blocks are found.
     fn read_range(&mut self, at: usize, step: &RangeStep) -> Result<(), Error> {
         let Self { subs, held, arena, live, store, evictions, .. } = self;
         let SubOram { tree, positions, .. } = &mut subs[at];

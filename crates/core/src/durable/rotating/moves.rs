@@ -71,7 +71,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// Announces the paths of `steps`, and of the evictions between them, after the accesses
     /// announced before. Announces all of them at once. So over a slow link they take one round
     /// trip, and evictions are uploaded while later paths are downloaded. If storage is a file,
-    /// another processor reads them meanwhile.
+    /// another processor reads them meanwhile. An access on its own is not announced, because it is
+    /// read at once.
     pub(super) fn announce(&mut self, steps: &[Move]) {
         // A single path is read at once, without an announcement.
         let is_alone = self.announced == 0 && steps.len() == 1;

@@ -76,9 +76,9 @@ pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RawParams, Erro
 }
 
 impl Tree {
-    /// Candidates: tree tops from the largest down to none. Each tree top occurs first with the
-    /// whole position map on the client, then, if possible, with only the part that fits on the
-    /// client, and the rest in the tree.
+    /// Candidates: tree tops from the largest down to none, or down to one level for a tree top in
+    /// sets. Each tree top occurs first with the whole position map on the client, then, if
+    /// possible, with only the part that fits on the client, and the rest in the tree.
     fn candidates(&self, client_bytes_max: u64) -> Result<Vec<RawParams>, Error> {
         let mut flat = self.with_map(None, TREE_TOP_LEVELS_MAX)?;
         let mut candidates = Vec::new();

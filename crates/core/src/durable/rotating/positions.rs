@@ -49,7 +49,8 @@ impl Positions {
         }
     }
 
-    /// The mapping of a block. Changes nothing.
+    /// The mapping of a block: `None` if it has none, [`MissingParent`] if its position is not on
+    /// the client. Changes nothing.
     pub(super) fn get(
         &self,
         address: u64,

@@ -72,8 +72,11 @@ impl ScanArray {
     }
 
     /// Reads the last `N` buckets, the latest first, at most `trip_buckets` of them per trip.
-    /// Passes the contents of each bucket, or the error that prevents reading them, to `each`.
+    /// Passes the contents of each bucket to `each`, or the error if the bucket is not authentic.
     /// Skips buckets that were never written; which buckets these are is public.
+    ///
+    /// If a trip fails, passes its error to `each` if the trip has one bucket, and otherwise
+    /// returns it.
     pub(super) fn scan(
         &mut self,
         trip_buckets: u64,

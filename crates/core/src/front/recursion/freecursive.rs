@@ -226,8 +226,9 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         (1..self.lowest_held(data)?).rev().try_for_each(|level| self.fetch(level, data))
     }
 
-    /// Finds the lowest level, from 1, whose block on the chain of `data` is on the client. Returns
-    /// `depth + 1` if only the table has an entry for the chain.
+    /// Finds the lowest level, from 1, whose block on the chain of `data` is in the PLB. With
+    /// [`HitPolicy::Serve`], also finds a block elsewhere on the client, and moves it into the PLB.
+    /// Returns `depth + 1` if only the table has an entry for the chain.
     fn lowest_held(&mut self, data: u64) -> Result<usize, Error> {
         for level in 1..=self.space.depth() {
             let address = self.space.address(level, data);

@@ -200,7 +200,8 @@ impl NestedPosMap {
         self.plb.iter()
     }
 
-    /// The mapping of a block. Does not change the LRU order.
+    /// The mapping of a block: `None` if it has none, [`MissingParent`] if its position is not on
+    /// the client. Does not change the LRU order.
     pub(crate) fn get(
         &self,
         address: u64,
@@ -259,10 +260,10 @@ impl NestedPosMap {
         Ok(self.plb.insert(block))
     }
 
-    /// Restores a block to the client, in the order of [`Self::plb_blocks`].
+    /// Restores a block to the client. Blocks must be restored in the order of
+    /// [`Self::plb_blocks`].
     ///
-    /// # Errors
-    /// [`ErrorKind::InvalidRequest`] if it cannot have been there.
+    /// # Errors [`ErrorKind::InvalidRequest`] if it cannot have been there.
     pub(crate) fn restore_client_block(
         &mut self,
         address: u64,
@@ -285,9 +286,9 @@ impl NestedPosMap {
 
     /// The position-map blocks to fetch next, before [`Self::forget`]. [`Self::forget`] needs the
     /// position-map blocks whose entries `range` covers only in part, and the parents of
-    /// position-map blocks on the client. For each of these blocks that is not on the client, this
-    /// function returns the highest missing block of its chain. If the result is empty,
-    /// [`Self::forget`] can proceed.
+    /// position-map blocks on the client. For each of these blocks that is mapped and not on the
+    /// client, this function returns the highest missing block of its chain. If the result is
+    /// empty, [`Self::forget`] can proceed.
     pub(crate) fn missing_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
         let mut missing = BTreeSet::new();
         let mut numbers = range;

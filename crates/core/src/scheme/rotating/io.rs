@@ -130,15 +130,15 @@ impl RotatingIo {
 }
 
 impl RotatingTrips<'_> {
-    /// Announces to storage that the path to `leaf` will be read, in the versions after the
-    /// evictions before `now`.
+    /// Announces to storage that the path to `leaf` will be read, in the versions that are current
+    /// when eviction `now` begins.
     pub(super) fn prefetch(&mut self, now: u64, leaf: Leaf) {
         self.io.set_path(now, leaf);
         self.store.prefetch(&self.io.pieces);
     }
 
-    /// Announces to storage the pieces that eviction `g` will read, in the versions after the
-    /// evictions before `now`.
+    /// Announces to storage the pieces that eviction `g` will read, in the versions that are
+    /// current when eviction `now` begins.
     pub(super) fn prefetch_eviction(
         &mut self,
         now: u64,
@@ -203,9 +203,10 @@ impl RotatingTrips<'_> {
         Ok(found.map(|(i, slot)| (path[i].0.bucket, slot)))
     }
 
-    /// Reads the path to `leaf` and the pages of `taken`, as eviction `g` does. Opens everything,
-    /// the path into the transit area of `blocks`. Passes each block that was not taken to `each`,
-    /// the root's first, without dummies.
+    /// Reads what eviction `g` reads: the path to `leaf`, and the pages of `taken` if given. Opens
+    /// the pages for `taken`, and the slots of the path into the transit area of `blocks`. Calls
+    /// `each` for every block of the path that is not marked as taken, from the root down. Skips
+    /// dummies.
     pub(super) fn open_path(
         &mut self,
         g: u64,
@@ -228,8 +229,8 @@ impl RotatingTrips<'_> {
     }
 
     /// Reads buckets, in the versions that are current when eviction `g` begins, and verifies all
-    /// of them. Then passes address and leaf of each slot to `wanted`, in order, and opens the slot
-    /// into the place that `wanted` returns. If this opens fewer than `opened_min` slots, opens
+    /// of them. Then calls `wanted` with the address and leaf of each slot, in order. If `wanted`
+    /// returns a place, opens the slot into it. If this opens fewer than `opened_min` slots, opens
     /// further slots, up to this number, and discards their blocks.
     pub(super) fn open_buckets(
         &mut self,

@@ -19,8 +19,8 @@ use crate::seal::EraSealer;
 use crate::stash::{ArenaSlot, BlockArena, Entry};
 use crate::store::BucketStore;
 
-/// Paths with consecutive leaves; the leaf after the tree's last is its first. Public once it was
-/// shown to storage.
+/// Paths with consecutive leaves. After the tree's last leaf comes its first. Public once the run
+/// was shown to storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) first: Leaf,
@@ -110,9 +110,9 @@ impl StoredTree {
         self.io.over(store).prefetch_buckets(versions);
     }
 
-    /// Reads a run in one trip, and verifies everything. Then passes address and leaf of each slot,
-    /// including dummies, to `wanted`, from the root down, and opens the slot into the place that
-    /// `wanted` returns.
+    /// Reads a run in one trip, and verifies everything. Then calls `wanted` with the address and
+    /// leaf of each slot, including dummies, from the root down. If `wanted` returns a place, opens
+    /// the slot into it.
     ///
     /// If several copies of a block have the same leaf, the first one passed is the newest, because
     /// an eviction writes a whole path.

@@ -46,8 +46,8 @@ impl TreeTop {
     }
 
     /// Whether PushToLeaf must visit the newest blocks first. This is necessary if sets can be
-    /// full. Blocks that were on the path then get their slots and entries back before other blocks
-    /// can take them. See [`TreeTopKind::growth_max`].
+    /// full: blocks that were on the path get their slots and entries back before other blocks can
+    /// take them. See [`TreeTopKind::growth_max`].
     pub(crate) fn wants_newest_first(&self) -> bool {
         matches!(self.blocks, Blocks::SetAssociative(_))
     }

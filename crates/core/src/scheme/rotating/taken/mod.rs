@@ -155,8 +155,8 @@ impl TakenSlots {
         under_sweep.drain(..).zip(new).map(|(old, new)| sweep(old, new)).collect()
     }
 
-    /// The latest version of the page whose first bucket is `bucket`; `None` if no page begins
-    /// there.
+    /// The version, current when eviction `g` begins, of the page whose first bucket is `bucket`.
+    /// `None` if no page begins there.
     pub(super) fn page_from(&self, bucket: BucketId, g: u64) -> Option<PageVersion> {
         let page = self.pages.page_of(bucket);
         let is_first = bucket.index() & (self.pages.buckets() - 1) == 0;
