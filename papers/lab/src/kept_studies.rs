@@ -40,9 +40,9 @@ impl<'a> KeptStudies<'a> {
         Self { trees, remark, making: Mutex::new(()), last: Mutex::new(None) }
     }
 
-    /// Returns the study of `spec` and `seed` before its first request. If the study is not saved,
-    /// makes it, and saves it unless it is empty. `progress` is called with the number of new
-    /// paths.
+    /// Returns the study of `spec` and `seed` before its first request. If no usable study is
+    /// saved, makes it, and saves it unless it is empty. While it is made, `progress` is called
+    /// with the number of new paths.
     pub(crate) fn initial(
         &self,
         spec: &OramSpec,
@@ -95,7 +95,9 @@ impl<'a> KeptStudies<'a> {
         self.trees.is_some_and(|trees| !matches!(trees.open(name), Ok(None)))
     }
 
-    /// Reads the study saved as `name`, and passes the study and its note to `judge`.
+    /// Reads the study saved as `name`, and returns the result of `judge` on the study and its
+    /// note. `None` if no such study is saved. Also `None`, with a remark, if it cannot be read or
+    /// `judge` refuses it.
     pub(crate) fn get<T>(
         &self,
         name: &str,

@@ -317,7 +317,7 @@ fn assert_are_in_the_report(figures: &[Figure], text: &str) {
     }
 }
 
-/// Checks that docs/simulator.md states the number of stated numbers for each verdict.
+/// Checks that docs/simulator.md gives the count of stated numbers for each verdict.
 fn assert_verdicts_in_the_documentation(figures: &[Figure]) {
     let stated: Vec<_> = figures.iter().flat_map(|figure| &figure.stated).collect();
     let count = |wanted| stated.iter().filter(|stated| stated.verdict() == wanted).count();

@@ -13,7 +13,8 @@ use crate::evaluation::make;
 use crate::records::first_model;
 use crate::{Host, LabError};
 
-/// Records that fill the LLC and are not timed: three times the number of lines in Table I's LLC.
+/// Number of records that fill the LLC and are not timed: about three times the number of lines in
+/// Table I's LLC.
 const LLC_RECORDS: u64 = 100_000;
 
 /// A run of a search by time, with everything that determines it. It is one line of the file of

@@ -30,7 +30,7 @@ pub(super) fn middle_of(record: &BlocksRecord, utilisation: &[f64]) -> Option<f6
     mean(utilisation.get(record.spec.tree_top_levels.into()..end)?)
 }
 
-/// The locations where requests found their blocks, as fractions of all requests.
+/// The fractions of requests that found their block in the stash, and on each level.
 pub(super) struct FoundShares {
     pub(super) stash: f64,
     pub(super) levels: Vec<f64>,

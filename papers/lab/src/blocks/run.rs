@@ -17,8 +17,8 @@ use crate::kept_studies::KeptStudies;
 use crate::records::{Host, Trees};
 use crate::{LabError, workers};
 
-/// Approximate paths for the first access to a data block: one for the data, and more for the
-/// position map.
+/// Approximate number of paths for the first access to a data block: one for the data, and more for
+/// the position map.
 const PATHS_PER_FIRST_ACCESS: u64 = 2;
 
 /// Makes all `runs` that are not in `kept`, at most `jobs` at a time, and returns the records of

@@ -42,7 +42,7 @@ struct Checkpoint {
 }
 
 impl Saved<'_> {
-    /// Loads the saved state of this run, if it was interrupted.
+    /// Loads the saved state of this run. `None` if no state is saved, or if it is unusable.
     pub(super) fn interrupted(&self, stretches: &[Stretch]) -> Option<PartialRun> {
         let resume = |study, note: &_| self.resume(study, note, stretches);
         self.studies.get(&self.run_name(), self.spec, self.seed, resume)

@@ -102,7 +102,7 @@ impl EvaluationPlan {
 
     /// The runs that `figures` need, without duplicates. Runs with the same initial tree are
     /// adjacent, so that the tree is read once. Among these, runs with the same workload are
-    /// adjacent. Workloads without a trace in `programs` are omitted.
+    /// adjacent. Workloads that need a trace that `programs` lacks are omitted.
     ///
     /// # Errors
     /// [`LabError::Plan`] if no run remains, or the plan is invalid.
@@ -125,7 +125,8 @@ impl EvaluationPlan {
         self.in_order(runs)
     }
 
-    /// Sorts runs by initial tree and workload. Runs without a shared initial tree come last.
+    /// Sorts runs by leaf level, initial tree and workload. Within a leaf level, runs without a
+    /// shared initial tree come last.
     fn in_order(&self, runs: Vec<Run>) -> Result<Vec<Run>, LabError> {
         let place = |name: &str| workloads::names().position(|workload| workload == name);
         let placed = |run: Run| {

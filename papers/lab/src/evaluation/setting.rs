@@ -36,7 +36,8 @@ pub struct SwitchSetting {
     pub llc_halvings: u32,
     /// Whether a write that misses the LLC fetches its line first.
     pub fetch_on_write_miss: Option<bool>,
-    /// Whether recorded programs run behind the LLC although their traces were recorded behind one.
+    /// Whether the simulated LLC is also used for programs whose traces were already recorded
+    /// behind an LLC.
     pub keeps_llc: bool,
     /// The layout of trees in DRAM.
     pub layout: Option<Layout>,
@@ -68,8 +69,8 @@ pub struct SwitchSetting {
     pub tree_top: Option<i8>,
     /// The number of cycles after which the program is switched out.
     pub context_switch: Option<u64>,
-    /// Lines per block, a power of two. The tree loses the logarithm of this number in levels; the
-    /// protected space keeps its size.
+    /// Lines per block, a power of two. The tree has fewer levels, by the base-2 logarithm of this
+    /// number; the protected space keeps its size.
     pub block_lines: Option<u64>,
     /// Whether all positions are on the chip, and no position map is in the tree.
     pub positions_on_chip: Option<bool>,
@@ -115,7 +116,8 @@ impl SwitchSetting {
         self.levels.saturating_add(self.like.as_ref().map_or(0, |like| like.all_levels()))
     }
 
-    /// Whether programs whose traces were recorded behind an LLC run behind the simulated LLC, too.
+    /// Whether the simulated LLC is also used for programs whose traces were already recorded
+    /// behind an LLC, by this setting or by `like`.
     pub(super) fn has_llc_for_all(&self) -> bool {
         self.keeps_llc || self.like.as_ref().is_some_and(|like| like.has_llc_for_all())
     }

@@ -30,8 +30,9 @@ pub(super) struct TimeEstimate {
     seconds: Option<f64>,
 }
 
-/// Estimates the time of `runs`, some of which are in `kept`. The time per record comes from the
-/// most similar recorded runs, or from a trial run if none is recorded.
+/// Estimates the time of those `runs` that are not in `kept`, with `jobs` runs at a time. The time
+/// per record comes from the most similar runs in `kept` that check DRAM commands if `plan` does,
+/// and only then. If there is none, it comes from a trial run.
 ///
 /// # Errors
 /// [`LabError::Simulation`] if a machine cannot run.

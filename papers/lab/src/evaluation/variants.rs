@@ -255,8 +255,10 @@ impl Variant {
     }
 }
 
-/// Baseline's ORAM. Levels of the tree have the same bytes for any size of blocks, so caches of
-/// blocks shrink with it. Positions have the same bytes in a block of any size.
+/// Baseline's ORAM. Longer blocks make a tree of fewer levels. If on-chip caches do not shrink with
+/// the tree, they have the sizes for the paper's tree with blocks of this length, so they hold
+/// fewer but longer blocks. A position takes the same bytes in a block of any size, so a longer
+/// block holds more positions.
 fn baseline(leaf_level: u8, switches: &Switches) -> Result<OramSpec, LabError> {
     let Switches { block_lines, .. } = *switches;
     let paper = OramSpec::paper(leaf_level);

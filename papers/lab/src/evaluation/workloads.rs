@@ -198,7 +198,8 @@ impl Programs {
         self.source == Source::Samples
     }
 
-    /// Whether all traces that `workload` needs are available.
+    /// Whether all traces that `workload` needs are available. A workload of recorded runs, and a
+    /// synthetic one, need none.
     pub fn has(&self, workload: &str) -> bool {
         if self.ran.iter().any(|ran| ran == workload) {
             return true;

@@ -7,8 +7,9 @@ use oblivio_core::store::{LevelShape, shapes_of};
 use oblivio_core::view::{Event, EventSink, Operation};
 use oblivio_models::medium::{Request, Tally};
 
-/// Counts reads and writes of a store as if its buckets lay on a medium in order of tree, level and
-/// bucket. Adjacent pieces of a trip form one request.
+/// Counts reads and writes of a store as if its buckets were on a medium in order of tree, level
+/// and bucket. Successive pieces of a trip that are adjacent on the medium form one request.
+/// Prefetches do not count.
 pub struct MediumSink {
     tally: Arc<Mutex<Tally>>,
     /// The offset and the shape of each level, for each tree.

@@ -40,7 +40,7 @@ impl SettingResult {
         self.runs.iter().any(|run| run.ran_away)
     }
 
-    /// The fitted tail. `None` if the observed tail is too short.
+    /// The fitted tail. `None` if the stash ran away or the observed tail is too short.
     pub(super) fn fit(&self) -> Option<TailFit> {
         let histograms: Vec<_> = self.runs.iter().map(|run| run.histogram.as_slice()).collect();
         if self.ran_away() { None } else { TailFit::of_bulk(&histograms) }

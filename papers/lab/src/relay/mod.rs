@@ -89,8 +89,8 @@ impl Relay {
         Self::listen_on(shared, listen, to, link)
     }
 
-    /// Creates another relay on the same link, which shares the rate and the counts. Both relays
-    /// must run with the same clock.
+    /// Creates another relay on the same link. Both relays share the rate, the counts and the rule
+    /// for cuts, and must run with the same clock.
     ///
     /// # Errors
     /// The errors of [`Self::bind`].

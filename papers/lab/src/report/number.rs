@@ -24,6 +24,7 @@ pub(super) fn short(value: f64) -> String {
 }
 
 /// Returns `value` if it can be drawn: it is finite, and small enough for the steps of a scale.
+/// Values very close to zero become zero.
 pub(super) fn drawable(value: f64) -> Option<f64> {
     let value = Some(value).filter(|value| value.abs() <= 1e15)?;
     Some(if value.abs() < 1e-30 { 0.0 } else { value })

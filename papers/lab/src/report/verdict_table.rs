@@ -47,8 +47,9 @@ fn row<'a>(
     ]
 }
 
-/// A table with a row per reading: the number of stated numbers that agree under that reading
-/// alone. With many readings, every number agrees under some reading; only a reading under which
+/// A table with a row per reading: how many stated numbers agree under that reading alone, and how
+/// many were measured under it. Numbers with a fitted parameter or with too few programs do not
+/// count. With many readings, every number agrees under some reading; only a reading under which
 /// most numbers agree is meaningful.
 pub(super) fn by_reading(figures: &[Figure]) -> Table<'_> {
     let mut readings: Vec<(&str, [u32; 2])> = Vec::new();

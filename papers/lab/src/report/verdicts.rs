@@ -28,8 +28,9 @@ pub(super) fn shown(verdict: Verdict) -> VerdictStyle {
     VerdictStyle { words: verdict.words(), sign, class }
 }
 
-/// A short note on a verdict, for a cell. It names the reading under which the number agrees, or is
-/// the first sentence of the reason for a difference.
+/// A short note on a verdict, for a cell. It names the reading under which the number agrees, gives
+/// the first sentence of the limits or of the reason, or says that our number covers too few
+/// programs. Empty if none of these is known.
 pub(super) fn in_short(stated: &Stated) -> String {
     let reading = || {
         let reading = stated.reading()?;
@@ -147,7 +148,7 @@ pub fn summary(figures: &[Figure]) -> String {
     sentence(figures.iter().flat_map(|figure| &figure.stated))
 }
 
-/// The line of [`summary`], for some stated numbers only.
+/// Like [`summary`], for the numbers `stated`.
 pub(super) fn sentence<'a>(stated: impl IntoIterator<Item = &'a Stated>) -> String {
     let verdicts: Vec<_> = stated.into_iter().map(Stated::verdict).collect();
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();

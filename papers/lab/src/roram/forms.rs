@@ -246,8 +246,8 @@ impl Layout {
         self.evictions += 2 * range;
     }
 
-    /// Makes the requests for an access of a volume: a run in a pair of trees, and the evictions
-    /// that are due in every tree.
+    /// Makes the requests for an access of a volume: reads `blocks` adjacent paths in trees `pair`
+    /// and `pair + 1` (slots and headers), and makes the evictions that are due in every tree.
     fn access(
         &mut self,
         pair: usize,

@@ -17,8 +17,8 @@ impl ParallelSeeks {
         Self { of_run: vec![0; parts], last_level: 0, seeks: 0 }
     }
 
-    /// Counts a request as a seek on the part of its level. A request to a level nearer to the root
-    /// than the previous request starts a new run.
+    /// Counts a request as one seek on the part of storage that holds the request's level. A
+    /// request to a level nearer to the root than the previous request starts a new run.
     pub(super) fn add(&mut self, request: &Request) {
         if request.level < self.last_level {
             self.end_run();

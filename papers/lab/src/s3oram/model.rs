@@ -66,8 +66,8 @@ impl Model {
         Ok(self.parts(scheme, (link, &self.fitted), DATABASE, block_bytes)?.seconds())
     }
 
-    /// The rate in Mbit/s, equal in both directions, from which `scheme` is faster than `other`.
-    /// `None` if it never is, or always.
+    /// The rate in Mbit/s, equal in both directions, above which `scheme` is faster than `other`.
+    /// `None` if `scheme` is already faster at 1 Mbit/s, or still not faster at 100,000.
     pub(super) fn crossover(
         &self,
         scheme: Scheme,

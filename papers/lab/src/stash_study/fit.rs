@@ -165,7 +165,8 @@ mod tests {
         (0..runs).map(run).collect()
     }
 
-    /// Histograms of samples of `P(X > n) = 2^-(start + bits_per_block n)`.
+    /// Converts samples from `draw` to samples with `P(X > n) = 2^-(start + bits_per_block n)`, and
+    /// returns their histograms.
     fn geometric(drawn: &[Vec<f64>], start: f64, bits_per_block: f64) -> Vec<Vec<u64>> {
         let histogram = |drawn: &Vec<f64>| {
             let mut histogram = vec![0; 100];

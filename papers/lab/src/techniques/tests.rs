@@ -45,8 +45,8 @@ fn every_row_was_run_and_is_compared_with_an_existing_row() {
     }
 }
 
-/// The counts of storage match the counts of the ORAM. Paths without a counter are evictions of RAW
-/// ORAM, one per five accesses.
+/// Checks that storage saw only paths that the ORAM counts, except for the scheduled evictions of
+/// RAW ORAM: one per five accesses.
 #[test]
 fn storage_saw_only_paths_that_are_counted() {
     for row in &QUICK.rows {
