@@ -211,8 +211,10 @@ impl Admission {
         self.state().take_handshake(number).is_some()
     }
 
-    /// Takes a seat for an authenticated client, if one is free. Without a seat, the connection
-    /// counts as a handshake until [`Self::drop_handshake`].
+    /// Takes a seat for an authenticated client or server. If none is free, closes the connection
+    /// of the same client or server that has been silent longest, if it has been silent long
+    /// enough. Without a seat, the new connection counts as a handshake until
+    /// [`Self::drop_handshake`].
     pub(super) fn admit(
         &self,
         number: u64,
@@ -262,7 +264,8 @@ impl Admission {
         }
     }
 
-    /// Admits no more connections, and stops reading requests. Answers in progress are still sent.
+    /// Ends all handshakes, admits no more connections, and stops reading requests. Answers in
+    /// progress are still sent.
     pub(super) fn stop(&self) {
         let mut state = self.state();
         state.is_stopped = true;
@@ -278,7 +281,7 @@ impl Admission {
         self.state().is_stopped
     }
 
-    /// Ends all connections at once.
+    /// Ends all authenticated connections at once.
     pub(super) fn cut(&self) {
         for seat in &self.state().seats {
             seat.stream.end(Shutdown::Both);

@@ -98,8 +98,8 @@ impl Computing {
         self.others.get(&PublicKey::from_bytes(key))
     }
 
-    /// Checks that the setup gives this server its own key, and that it knows all other servers of
-    /// the volume.
+    /// Checks that the setup has this server's key under the number that it gives this server, and
+    /// that this server knows all other servers of the volume.
     pub(super) fn check(&self, setup: &Setup) -> Result<(), String> {
         let index = usize::from(setup.number).checked_sub(1);
         let named = index.and_then(|index| setup.keys.get(index));

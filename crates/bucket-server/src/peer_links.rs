@@ -160,7 +160,7 @@ impl Peers for DealSession<'_> {
 /// The peer link to one other server.
 struct PeerLink {
     shared: Arc<Shared>,
-    /// The thread that sends messages. Started with the first message.
+    /// The thread that sends messages. Started with the first message or request for a link.
     thread: OnceLock<io::Result<()>>,
     threads: Arc<Threads>,
 }
@@ -238,13 +238,14 @@ impl PeerLink {
         self.shared.queue().recent_until = Some(MonotonicTime::now().after(RECONNECT_WITHIN));
     }
 
-    /// Queues a message.
+    /// Queues a message. Waits while the queue is full. Returns an earlier failure, if there is
+    /// one.
     fn send(&self, lane: usize, message: &[u8], is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
         self.start()?;
         self.shared.put(Some(DealtMessage { lane, message: message.into() }), is_stopped)
     }
 
-    /// Connects to the server, if there is no link.
+    /// Requests a link to the server, if there is none. Does not wait for it.
     fn connect(&self) -> io::Result<()> {
         self.start()?;
         self.shared.put(None, &|| false)
@@ -309,7 +310,8 @@ impl Shared {
         }
     }
 
-    /// Waits until the queue is empty.
+    /// Waits until all queued messages are sent and requested links exist. Returns a failure of the
+    /// thread, or an error if the server must stop.
     fn wait(&self, is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
         let mut queue = self.queue();
         while queue.failure.is_none() && (queue.is_carried || !queue.messages.is_empty()) {
@@ -334,7 +336,7 @@ impl Shared {
         io::Error::new(cause.kind(), message)
     }
 
-    /// Sends queued messages until the peer link ends. Closes the link cleanly.
+    /// Sends queued messages until the peer link ends, and then closes the link cleanly.
     fn carry(&self) {
         let mut link: Option<OutgoingLink> = None;
         while let Some(message) = self.next(link.as_ref()) {
@@ -393,7 +395,8 @@ impl Shared {
         message
     }
 
-    /// Sends a message over the current link, or over a new one.
+    /// Sends a message over the current link, or over a new one if that link is lost. `None` only
+    /// requests a link.
     fn carry_one(
         &self,
         link: &mut Option<OutgoingLink>,
@@ -436,8 +439,8 @@ impl Shared {
         outgoing.send(&messages)
     }
 
-    /// Whether to try another link after one has failed: another server waits for messages that may
-    /// be missing.
+    /// Whether to try another link after one has failed: a request is in progress, and the other
+    /// server may lack messages.
     fn may_reconnect(&self) -> bool {
         let queue = self.queue();
         !queue.is_over && queue.recent_until.is_none() && queue.may_lack_something()

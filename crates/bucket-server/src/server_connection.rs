@@ -57,8 +57,8 @@ impl<'s> ServerConnection<'s> {
         Self { service, link, seat, message_bytes_max, is_greeted: false }
     }
 
-    /// Receives the next request. `None` if the peer has ended the connection. `grant` grows as the
-    /// bytes of the request arrive.
+    /// Receives the next request. `None` if the peer has ended the connection, or the server must
+    /// stop. `grant` grows as the bytes of the request arrive.
     pub(super) fn receive_request(
         &mut self,
         grant: &mut Grant<'_>,
@@ -154,8 +154,8 @@ impl<'s> ServerConnection<'s> {
     }
 }
 
-/// Waits until the peer ends the connection. Closing a socket with unread bytes would reset it, and
-/// the peer's system would discard the refusal.
+/// Waits until the peer ends the connection, or is silent for `within`. Closing a socket with
+/// unread bytes would reset it, and the peer's system would discard the refusal.
 pub(super) fn linger(reader: &mut dyn LinkReader, within: Duration) {
     let mut unread = [0; 4096];
     if reader.limit(Some(within)).is_ok() {

@@ -225,7 +225,8 @@ impl ShareHost {
         }
     }
 
-    /// Locks the host, after waiting for the request of an older connection.
+    /// Locks the host, after waiting for the request of an older connection. Calls
+    /// `report_progress` while it waits.
     fn work_when_free(&self, report_progress: &Progress<'_>) -> MutexGuard<'_, Option<Work>> {
         loop {
             if let Some(work) = self.work_if_free() {

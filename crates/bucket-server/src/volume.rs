@@ -137,7 +137,7 @@ impl Volume {
         Ok(session)
     }
 
-    /// Opens the volume for writing, and fences all other connections.
+    /// Opens the volume for writing, and fences the previous writer and all readers.
     pub(super) fn open_to_write(
         &self,
         who: ConnectionId,
@@ -155,7 +155,8 @@ impl Volume {
         state.opened(session)
     }
 
-    /// Resumes `session`, if it is the latest one. Fences the previous connection of the session.
+    /// Resumes `session`, if it is the latest one. Fences the previous connection of the session,
+    /// and all readers.
     pub(super) fn resume(
         &self,
         who: ConnectionId,
@@ -357,7 +358,8 @@ impl Volume {
         was_connected
     }
 
-    /// Closes the computations together with the store, unless other servers are connected.
+    /// Closes the computations if the store is closed, no computation is running, and neither
+    /// clients nor other servers are connected to the volume.
     fn close_computer_if_useless(&self, state: &State) {
         if state.is_idle()
             && state.open.is_none()
@@ -504,7 +506,7 @@ impl State {
         Ok(())
     }
 
-    /// Makes `who` the writer, and fences all other connections.
+    /// Makes `who` the writer, and fences the previous writer and all readers.
     fn take_over(&mut self, who: ConnectionId, metrics: &Metrics) {
         metrics.fenced.add(u64::from(self.writer.is_some()));
         self.readers.clear();
@@ -525,8 +527,8 @@ impl State {
         })
     }
 
-    /// Closes the store after a failed write. The next connection opens it again, and the new
-    /// incarnation shows that writes may be lost.
+    /// Closes the store after a failed write or flush. The next connection opens it again, and the
+    /// new incarnation shows that writes may be lost.
     fn give_up(&mut self, error: StoreError) -> Refusal {
         self.open = None;
         error.into()

@@ -82,8 +82,8 @@ impl From<VolumeErrorKind> for ErrorKind {
     }
 }
 
-/// Converts an error of an array, which cannot be opened again: every fatal error is
-/// [`Failed`](Self::Failed), unless storage reports a kind.
+/// Converts an error of an array. An error of storage keeps its kind, if it has one. Corruption is
+/// [`Tampered`](Self::Tampered); every other fatal error is [`Failed`](Self::Failed).
 impl From<&oblivio_core::Error> for ErrorKind {
     fn from(error: &oblivio_core::Error) -> Self {
         use oblivio_core::ErrorKind as Core;

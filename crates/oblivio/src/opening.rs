@@ -96,7 +96,8 @@ enum CreationState {
 }
 
 impl CreationState {
-    /// Examines the location. This process must not have the volume open to write.
+    /// Examines the location of a volume after `error` was found: it could not be opened, or has no
+    /// superblock. This process must not have the volume open to write.
     fn at(location: &Location, error: &Error) -> Self {
         use ErrorKind::{Input, Tampered, UnknownVersion};
         // Do not wait for an unreachable server again.

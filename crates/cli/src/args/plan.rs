@@ -28,7 +28,7 @@ pub(crate) struct VolumeRequirementsArgs {
     /// Accesses between evictions (A) [default: 5, and 176 on share servers].
     #[arg(long, value_name = "A")]
     pub(crate) evict_period: Option<u32>,
-    /// Bound on the blocks that are left in the stash (C) [default: 64].
+    /// Maximum number of blocks in the stash when an access begins (C) [default: 64].
     #[arg(long, value_name = "C")]
     pub(crate) stash: Option<u32>,
     /// Maximum bytes of the blocks in the tree top, the upper levels of the tree, which the client

@@ -39,8 +39,9 @@ pub(crate) struct InfoArgs {
     /// Show only what anyone can read, without a key. This information is not authenticated.
     #[arg(long)]
     pub(crate) public: bool,
-    /// End with exit code 14 if the volume was not closed and needs recovery. Only the client's
-    /// directory is read: whether storage is newer or older shows when the volume is opened.
+    /// End with exit code 14 if the volume was not closed and needs recovery, as the client's
+    /// directory records. Only opening the volume checks fully whether storage is older or newer
+    /// than the directory.
     #[arg(long, conflicts_with = "public")]
     pub(crate) require_clean: bool,
     /// Print JSON.

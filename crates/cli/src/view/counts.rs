@@ -119,7 +119,7 @@ impl TreeCounts {
         self.order.index_max() + 1
     }
 
-    /// Whether all counts of this view equal those of `other`.
+    /// Whether the counts of all levels equal those of `other`.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.levels == other.levels
     }
@@ -138,17 +138,17 @@ impl TreeCounts {
     }
 }
 
-/// Whether accesses scan the whole level, as in the trivial ORAM. Then a large part of the level is
-/// read for each bucket written. The part is half of the table on average while the table fills. In
-/// a tree that evicts after every `A` accesses, only `A + 1` buckets of a level are read for each
-/// one written.
+/// Whether accesses scan the whole level, as in the trivial ORAM: a large part of the level is read
+/// for each bucket written. While a table fills, half of it is read on average. A tree that evicts
+/// after every `A` accesses reads only `A + 1` buckets of a level for each bucket written. Also
+/// true if the level has too few buckets to show leaves.
 fn is_read_as_a_whole(level: u8, LevelCounts { read, written }: LevelCounts) -> bool {
     let part = 1_u64.checked_shl(u32::from(level.saturating_sub(4))).unwrap_or(u64::MAX);
     level < LEVEL_MIN || read >= written.saturating_mul(part.max(PATHS_MAX))
 }
 
 /// The first level with enough buckets to show leaves. Anchors and superblocks are stored on levels
-/// above it.
+/// with lower numbers.
 const LEVEL_MIN: u8 = 3;
 
 /// Maximum number of paths that any tree reads per path that it writes, with a margin.

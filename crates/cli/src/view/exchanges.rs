@@ -74,8 +74,8 @@ pub(super) struct Evictions {
 }
 
 impl Exchanges {
-    /// Records the next exchange. Counts it at its sender, or at its receiver if the sender is not
-    /// shown.
+    /// Records the next message. Counts a received message by sender and receiver only if the
+    /// sender is not shown; otherwise the message was counted when it was sent.
     pub(super) fn record(&mut self, exchange: &PeerMessage, shown: &[u8]) {
         let (from, to) = exchange.from_to();
         if exchange.direction == Direction::Sent || !shown.contains(&from) {

@@ -38,9 +38,11 @@ impl LeafMap {
         Self { deepest, leaves: 1 << deepest, ring: None, evicts: false }
     }
 
-    /// The map of a tree whose evictions write buckets in turn, up to `index_max`. The tree counts
-    /// as a rotating tree if all indices are within such a tree: its level `j` is stored on level
-    /// `j + 1`, with `2^first` additional places, where `first` is the first stored level.
+    /// The map of a tree whose evictions write buckets in turn. `top` is the first level in
+    /// storage, and `index_max` is the highest index used on the level `deepest`. The tree counts
+    /// as a rotating tree if `index_max` is possible in one. Level `j` of a rotating tree is stored
+    /// on level `j + 1`, with `2^first` additional places, where `first` is its first level in
+    /// storage.
     pub(super) fn of_evictions(top: u8, deepest: u8, index_max: u64) -> Self {
         let places = top.checked_sub(1).map(|first| (1 << (deepest - 1)) + (1 << first));
         match places.filter(|places| index_max < *places) {
@@ -117,7 +119,7 @@ impl LeafCounts {
         }
     }
 
-    /// Ends the last access, because the view has ended.
+    /// Counts the pending path read as an access, because no write has followed it.
     pub(super) fn end_access(&mut self, visit: &mut dyn FnMut(BucketVisit)) {
         let Some(Reading { bucket, leaf }) = self.pending.take() else { return };
         visit(BucketVisit { access: self.accesses, bucket, is_eviction: false });

@@ -108,7 +108,8 @@ struct Facts {
     params: VolumeParams,
     slots: Vec<SlotInfo>,
     allocated_bytes: u64,
-    /// Facts from the client's directory. `None` without a key.
+    /// Facts from the client's directory. `None` if it was not read: without a key, or while
+    /// another process has the volume open.
     known_to_client: Option<KnownToClient>,
 }
 

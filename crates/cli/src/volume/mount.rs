@@ -145,8 +145,8 @@ fn tell(args: &MountArgs, log: Option<File>, directory: &Path, what: &str) -> Re
     background::report_ready(log, &text, logged)
 }
 
-/// Waits until the directory is unmounted or a signal requests the end. A mount in use stays in
-/// spite of signals, because its users would lose what they write.
+/// Waits until the directory is unmounted or a signal requests the end, and then ends the mount. A
+/// mount in use stays in spite of signals, because its users would lose what they write.
 fn run<M>(
     end: &GracefulStop,
     watch: &mut DiskWatch,

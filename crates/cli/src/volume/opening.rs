@@ -56,7 +56,7 @@ pub(crate) struct Opened {
     pub(crate) store_bytes: u128,
 }
 
-/// Opens a volume to run it.
+/// Opens a volume to read and write its blocks.
 pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     open_watched(args, run, None)
 }
@@ -70,8 +70,8 @@ pub(super) fn retrying_for(time: Option<Duration>) -> StoreOptions {
     }
 }
 
-/// Opens a volume to run it. If there is a watch page, also records what storage sees for that
-/// page.
+/// Opens a volume to read and write its blocks. If there is a watch page, also records what storage
+/// sees for that page.
 pub(super) fn open_watched(
     args: &OpenArgs,
     run: &RunArgs,

@@ -87,8 +87,9 @@ impl Meter {
         self.counting().spent
     }
 
-    /// Measures the time spent in the storage of a volume, and forwards events to `seen`. Time
-    /// spent in sinks counts as client time.
+    /// Wraps the event sink `seen`. The returned sink forwards all events, and measures the time
+    /// that the volume spends in storage, from the changes of operation that the store reports.
+    /// Time spent in `seen` counts as client time.
     pub(super) fn on_store<K: EventSink>(&self, seen: K) -> impl EventSink + use<K> {
         Timed { it: seen, meter: self.clone() }
     }
