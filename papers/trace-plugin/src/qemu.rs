@@ -99,6 +99,8 @@ unsafe extern "C" fn qemu_plugin_install(
     0
 }
 
+/// Inserts code into `block` that counts its instructions and reports its loads and stores.
+///
 /// # Safety
 /// `block` is a block that the emulator is translating.
 unsafe extern "C" fn on_translation(_plugin: u64, block: *mut Block) {

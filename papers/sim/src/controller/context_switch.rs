@@ -36,7 +36,7 @@ impl ContextSwitches {
         Self { slice, due: slice.unwrap_or(Cycle::MAX), has_run: false, evictions: None }
     }
 
-    /// Time of the next switch; `None` until the program has run.
+    /// Time of the next switch; `None` until the program has run, and if it is never switched out.
     pub(super) fn due(&self) -> Option<Cycle> {
         (self.slice.is_some() && self.has_run).then_some(self.due)
     }

@@ -20,7 +20,7 @@ use crate::SimError;
 pub(super) struct Engine {
     oram: Box<dyn Front>,
     block_lines: u64,
-    /// Zeros, which all writes write.
+    /// Zeros: the data of every write.
     zeros: Vec<u8>,
     /// The buffer into which blocks are read.
     bytes: Vec<u8>,

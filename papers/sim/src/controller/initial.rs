@@ -87,7 +87,7 @@ pub(super) fn noted(
     Box::new(TagScheme::new(tags, contents, log.clone()))
 }
 
-/// Creates a RAW ORAM, and fills it by writing its blocks in order.
+/// Creates a RAW ORAM, and fills it by writing its initial blocks.
 fn scanned(
     spec: &OramSpec,
     evict_period: u32,
@@ -109,7 +109,8 @@ fn scanned(
     Ok(oram)
 }
 
-/// Fills an ORAM whose blocks cannot be placed directly, by writing them in order.
+/// Fills an ORAM whose blocks cannot be placed directly, by writing the blocks as `spec.initial`
+/// says.
 pub(super) fn fill(
     oram: &mut dyn Front,
     spec: &OramSpec,

@@ -184,9 +184,9 @@ pub enum ControllerEvent<T> {
     ReadAnswered(T, Cycle),
     /// A waiting write-back is accepted at this cycle.
     WriteBackAccepted(Cycle),
-    /// The bus is busy reading a path of any purpose, or the tree top.
+    /// The bus is busy reading a path of any purpose, or moving the tree top to memory and back.
     BusReading {
-        /// The start of the path.
+        /// The time at which the path or the move starts.
         from: Cycle,
         /// The time at which the last block of the path has arrived.
         until: Cycle,
@@ -333,7 +333,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// The time at which the controller acts next, if no other request arrives.
+    /// The time at which the controller acts next, if no other request arrives. `None` if it would
+    /// only act after another request.
     pub fn next_slot(&self) -> Option<Cycle> {
         let is_under_way =
             !self.chain.is_empty() || !self.engine.is_ready() || self.switches.is_under_way();
@@ -344,8 +345,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     /// Uses the slot that starts at `slot`, as returned by [`Self::next_slot`], and appends the
     /// resulting events to `events`.
     ///
-    /// # Errors
-    /// [`SimError::Engine`] for errors of the paths. The simulation ends then.
+    /// # Errors [`SimError::Engine`] for errors of the paths, and [`SimError::Spec`] if the
+    /// evictions at a context switch do not empty the stash. The simulation ends then.
     pub fn act(
         &mut self,
         slot: Cycle,
@@ -482,8 +483,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         self.old_copy == OldCopyPolicy::LeftBehind && !self.engine.is_in_small_tree(line)
     }
 
-    /// Ends a context switch: moves the tree top out and in again. In between, the chip holds
-    /// nothing of the ORAM.
+    /// Ends a context switch: writes the tree top to memory, and reads it again. In between, the
+    /// chip holds no block of the stash or the tree top.
     fn move_tree_top(&mut self, slot: Cycle, events: &mut Vec<ControllerEvent<T>>) {
         let until = self.bus.move_tree_top(slot);
         events.push(ControllerEvent::BusReading { from: slot, until });

@@ -16,8 +16,8 @@ pub enum Pace {
     StartToStart(Cycle),
     /// `T` cycles from the end of one path to the start of the next.
     Gap(Cycle),
-    /// A path starts at once if a request waits, and a dummy starts after `T` cycles without a
-    /// request. This is not oblivious. Published runs seem to have measured it.
+    /// A path starts as soon as a request waits. If none arrives within `T` cycles after a path, a
+    /// dummy starts. This is not oblivious. Published measurements seem to have used this pace.
     WhenIdle(Cycle),
 }
 

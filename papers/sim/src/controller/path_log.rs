@@ -16,7 +16,7 @@ pub enum Purpose {
     PositionMap(u8),
     /// An eviction: background, or scheduled in RAW ORAM.
     Eviction,
-    /// A dummy in an unused slot of a fixed rate (`PT_m`).
+    /// A dummy, in a slot that nothing else uses (`PT_m`).
     Dummy,
 }
 
@@ -46,7 +46,7 @@ pub struct PathAccess {
 #[derive(Clone)]
 pub(crate) struct PathLog {
     shared: Rc<Shared>,
-    /// The last piece of the current write.
+    /// The piece written last, since the last path was logged.
     last_written: Option<Piece>,
 }
 
@@ -98,7 +98,8 @@ impl PathLog {
         self.push(PathAccess { tree, leaf, writes: Writes::Buckets, purpose });
     }
 
-    /// Logs a path of RAW ORAM if `part` begins one. Only evictions write whole buckets.
+    /// Logs a path of RAW ORAM. The argument is the last piece that was written to the path, which
+    /// is in the bucket of the leaf. Only evictions write whole buckets.
     fn note_raw(&self, Piece { tree, bucket, part }: Piece) {
         let (writes, purpose) = match part {
             Part::Header => (Writes::Headers, self.shared.purpose.get()),

@@ -55,7 +55,8 @@ impl<T: Copy> Requests<T> {
         self.drains |= self.writes.len() >= self.marks.high;
     }
 
-    /// Removes the write-back of `line`, if any. Returns whether the line is dirty.
+    /// Removes the write-back of `line`. Returns whether the line is dirty, or `None` if it has no
+    /// waiting write-back.
     pub(super) fn cancel_write(&mut self, line: u64) -> Option<bool> {
         let at = self.writes.iter().position(|waiting| waiting.line == line)?;
         self.writes.remove(at).map(|waiting| waiting.what)

@@ -40,8 +40,8 @@ pub enum Initial {
     /// tree, and buckets never run short of slots. No paper reports such measurements.
     Empty,
     /// All blocks, each placed directly in the deepest free slot of its path. Compared with a tree
-    /// in use, buckets are fuller near the leaves and emptier near the root. RAW ORAM writes its
-    /// blocks in order instead.
+    /// in use, buckets are fuller near the leaves and emptier near the root. RAW ORAM and plain
+    /// recursion write their blocks in order instead.
     Placed,
     /// All blocks, after one access to each data block in random order (IR-ORAM, section III-B).
     EachOnce,

@@ -32,13 +32,14 @@ pub(crate) struct TagScheme<B, W> {
     fetched_soon: Vec<Leaf>,
 }
 
-/// An observer of accesses to a tree of tags. It is called before each access.
+/// An observer of accesses to a tree of tags. It is called before each access. Only [`Self::hit`]
+/// is called afterwards.
 pub(crate) trait AccessObserver<B> {
     /// Notes that the block `address` of level `level` is looked up on the path to `leaf`. Level 0
-    /// is data; others are position map.
+    /// is the data; higher levels are those of the position map.
     fn access(&mut self, tags: &mut B, level: usize, address: u64, leaf: Leaf);
 
-    /// Notes that the block `address` of level `level` was served on the client, where it still is.
+    /// Notes that the block `address` of level `level` was served from the client, and stays there.
     fn hit(&mut self, _tags: &B, _level: usize, _address: u64) {}
 
     /// Notes that the block `address` of level `level` is looked up on the client, and taken out if
@@ -100,7 +101,7 @@ impl<B: Scheme, W: AccessObserver<B>> TagScheme<B, W> {
         self.fetched_soon.push(leaf);
     }
 
-    /// Prefetches the remaining paths of [`Self::prefetch_soon`].
+    /// Prefetches all paths that [`Self::prefetch_soon`] announced and that are not prefetched yet.
     pub(crate) fn prefetch_rest(&mut self) {
         for leaf in self.fetched_soon.drain(..) {
             self.tags.announce(&[leaf]);

@@ -5,8 +5,8 @@
 //! comparison. Levels without slots in DRAM are on chip; they must be the topmost levels.
 //!
 //! If the number of lines per bucket is a multiple of the number of channels, every path loads all
-//! channels equally. IR-Alloc has other buckets. If these are packed without gaps, some paths have
-//! many of their lines on one channel, and take as long as that channel. So
+//! channels equally. With IR-Alloc, the number varies by level. If such buckets are packed without
+//! gaps, some paths have many of their lines on one channel, and take as long as that channel. So
 //! [`LayoutOrder::Balanced`] fixes the channels of each level: the first line of its buckets is on
 //! the channel after the last line of the bucket above.
 //!

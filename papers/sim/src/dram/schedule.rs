@@ -44,7 +44,8 @@ impl BestCommand {
     }
 }
 
-/// The next command, not before `now`, for the current requests of `view` and for refreshes.
+/// The next command and its time, not before `now`, for the current requests of `view` and for
+/// refreshes. `None` if neither a request nor a refresh waits.
 pub(super) fn next(
     view: &View,
     device: &Device,

@@ -21,7 +21,8 @@ pub struct Timing {
     /// Clocks from opening a row to opening the next.
     #[serde(rename = "tRC")]
     pub rc: u32,
-    /// Clocks from opening a row to opening one in another bank of the rank (of another group).
+    /// Clocks from opening a row to opening one in another bank of the rank. With bank groups, this
+    /// is a bank of another group.
     #[serde(rename = "tRRD")]
     pub rrd: u32,
     /// The length of a window in which a rank opens at most four rows.
@@ -30,14 +31,15 @@ pub struct Timing {
     /// Clocks from the last beat of a write to closing its row.
     #[serde(rename = "tWR")]
     pub wr: u32,
-    /// Clocks from the last beat of a write to a read of the same rank (of another group).
+    /// Clocks from the last beat of a write to a read of the same rank. With bank groups, the read
+    /// is in another group.
     #[serde(rename = "tWTR")]
     pub wtr: u32,
     /// Clocks from a read to closing its row.
     #[serde(rename = "tRTP")]
     pub rtp: u32,
-    /// Clocks from a read to a read and from a write to a write of the same rank (of another
-    /// group).
+    /// Clocks from a read to a read and from a write to a write of the same rank. With bank groups,
+    /// the second access is in another group.
     #[serde(rename = "tCCD")]
     pub ccd: u32,
     /// Clocks from a write to the first beat of its data.

@@ -82,7 +82,8 @@ impl View {
         }
     }
 
-    /// Removes the request that is served now for the open row of `bank`.
+    /// Removes and returns the request that is served next for the open row of `bank`, if any.
+    /// After the last read of a line, this releases the writes held back behind it.
     pub(super) fn take_hit(&mut self, bank: u32) -> Option<QueuedRequest> {
         match self.direction() {
             AccessKind::Read => {

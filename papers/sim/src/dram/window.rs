@@ -9,7 +9,7 @@ pub(super) struct QueuedRequest {
     pub(super) id: u64,
     pub(super) line: u64,
     pub(super) row: u32,
-    /// The age of the request. Older requests have smaller numbers.
+    /// The number by which requests are ordered. Older requests have smaller numbers.
     pub(super) age: u64,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Window {
     banks: u64,
     /// Bit mask of the banks with requests for their open row.
     hits: u64,
-    /// The age of the request of each bank that is served next: see [`Self::age`].
+    /// The [age](Self::age) of each bank's next request; 0 for a bank without requests.
     ages: Vec<u64>,
     /// Bit mask of the banks with held requests.
     held_banks: u64,
@@ -130,12 +130,12 @@ impl Window {
         self.ages[bank as usize]
     }
 
-    /// The row of the oldest request for `bank`, which must have one.
+    /// The row of the oldest request for `bank`, which must have a request.
     pub(super) fn oldest_row(&self, bank: u32) -> u32 {
         self.queues[bank as usize].waiting[0].row
     }
 
-    /// Removes the oldest request for the open row of `bank`.
+    /// Removes and returns the oldest request for the open row of `bank`, if any.
     pub(super) fn take_hit(&mut self, bank: u32) -> Option<QueuedRequest> {
         let queue = &mut self.queues[bank as usize];
         let place = queue.hit?;

@@ -9,7 +9,7 @@ use crate::SimError;
 use crate::controller::OramSpec;
 
 /// A saved state of a study. It has the size of the study's file: 1.4 GB for a tree with leaves on
-/// level 24, and half per level less.
+/// level 24, and half as much for each level less.
 pub struct StudyImage {
     spec: OramSpec,
     seed: u64,

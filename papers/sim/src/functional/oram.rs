@@ -26,7 +26,7 @@ pub(crate) type Tags = TagScheme<PathScheme<TagTree>, AllFoundCounts>;
 /// The ORAM of a study; see the [module](self).
 pub(super) struct WatchedOram {
     oram: FreecursiveOram<Tags, Coins>,
-    /// Zeros, which all writes write.
+    /// Zeros: the data of every write.
     zeros: Vec<u8>,
     evictions: u64,
     stash_blocks_max: usize,

@@ -40,8 +40,8 @@ struct StudyKey<'a> {
 }
 
 impl Study {
-    /// Saves the complete state, with a note of the caller. [`Self::resume`] continues from it with
-    /// the same snapshots as without the interruption.
+    /// Saves the complete state, with a note from the caller. [`Self::resume`] continues from it
+    /// with the same snapshots as if it had not been interrupted.
     ///
     /// # Errors
     /// [`SimError::Output`] if writing fails, or after an earlier error of the engine.

@@ -21,8 +21,8 @@ pub(super) struct Fetches {
     /// The stored fetches: all from number `forgotten` on, in order.
     kept: VecDeque<Fetch>,
     forgotten: u64,
-    /// The stored fetch of each line in the LLC. It is looked up for each record, so the hash must
-    /// be fast.
+    /// The latest stored fetch of each line that is in the LLC. It is looked up for each record, so
+    /// the hash must be fast.
     of_line: HashMap<u64, FetchId, FixedState>,
     merges: u64,
 }
@@ -45,7 +45,8 @@ impl Fetches {
         id
     }
 
-    /// Drops the fetches for which no instruction fetched at `now` or later can wait.
+    /// Drops the oldest fetches, up to the first that a read waits for, or that a read at `now` or
+    /// later may wait for.
     pub(super) fn forget_before(&mut self, now: Cycle) {
         let useless =
             |fetch: &mut Fetch| fetch.waiting == 0 && fetch.answered.is_some_and(|at| at <= now);
@@ -57,15 +58,15 @@ impl Fetches {
         }
     }
 
-    /// The wait of a read at `now` that finds `line` in the LLC. `None` if no stored fetch brings
-    /// the line.
+    /// Adds a read at `now` that finds `line` in the LLC to the reads that wait for the line's
+    /// fetch, and returns its wait. `None` if no stored fetch brings the line.
     pub(super) fn merge(&mut self, line: u64, now: Cycle) -> Option<Wait> {
         let id = *self.of_line.get(&line)?;
         Some(self.wait(id, Some(now)))
     }
 
-    /// The wait of a read for fetch `id`. `merged` is the cycle in which the read found its line in
-    /// flight, if it did.
+    /// Adds a read to those that wait for fetch `id`, and returns its wait. `merged` is the cycle
+    /// in which the read found its line in flight, if it did.
     pub(super) fn wait(&mut self, id: FetchId, merged: Option<Cycle>) -> Wait {
         let place = self.place(id);
         self.kept[place].waiting += 1;
@@ -104,7 +105,7 @@ impl Fetches {
         fetch.answered = Some(at);
     }
 
-    /// The number of reads that waited for the fetch of an earlier read.
+    /// The number of reads that waited for the fetch of an earlier instruction.
     pub(super) fn merges(&self) -> u64 {
         self.merges
     }

@@ -38,7 +38,7 @@ pub struct ProcessorSpec {
     pub write_back_room: u64,
     /// The maximum number of fetches in flight: of reads, and of writes if they
     /// [fetch](Self::fetch_on_write_miss). No paper gives a number; 16 miss registers are usual.
-    /// Records of runs from before this bound existed have `null`.
+    /// Saved runs from before this bound existed have `null` here.
     #[serde(deserialize_with = "fetch_room")]
     pub fetch_room: u64,
     /// Whether each path of an ORAM stops retirement until it is read, whatever its purpose. This

@@ -56,6 +56,8 @@ impl Progress {
         bytes
     }
 
+    /// Decodes the header of a raw file.
+    ///
     /// # Errors
     /// [`SimError::Trace`] if the bytes are not a header. Plugin and program are then of different
     /// versions.
@@ -85,6 +87,8 @@ pub fn encode(record: Record) -> [u8; RECORD_BYTES] {
     bytes
 }
 
+/// Decodes a record of a raw file.
+///
 /// # Errors
 /// [`SimError::Trace`] if the bytes are not a record.
 pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Result<Record, SimError> {

@@ -7,12 +7,12 @@
 //! ```text
 //! file     = "OBLTRACE" version name count record* checksum
 //! version  = one byte: 1
-//! name     = number: how many bytes, 1024 at most; and those: UTF-8 without control characters
-//! count    = number: how many records there are, from 1 to 2^26
+//! name     = number: length in bytes, at most 1024; then the name: UTF-8, no control characters
+//! count    = number: records in the file, from 1 to 2^26
 //! record   = number: 2 · gap + kind                 gap less than 2^32; kind 0 read, 1 write
 //!            number: zig-zag of (line - line of the record before), each line less than 2^58;
 //!            the record before the first has line 0
-//! checksum = four bytes: CRC-32 (IEEE) of all bytes before, the lowest first; nothing follows
+//! checksum = four bytes: CRC-32 (IEEE) of all bytes before it, lowest byte first; nothing follows
 //! ```
 //!
 //! Zig-zag moves the sign into the lowest bit: 0, -1, 1, -2 become 0, 1, 2, 3. Most differences are

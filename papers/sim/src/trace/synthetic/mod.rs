@@ -38,7 +38,8 @@ pub enum Pattern {
     HashUpdates,
 }
 
-/// The instructions before a record. The write that follows its read has none.
+/// The number of instructions before a record. In [`Pattern::HashUpdates`], a write has no
+/// instructions before it, since it directly follows its read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gap {
     /// A constant number of instructions.

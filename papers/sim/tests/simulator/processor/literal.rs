@@ -137,8 +137,8 @@ impl<'a> Literal<'a> {
         Fetched::Yes
     }
 
-    /// Looks up the line of `record` in the LLC. Returns the fetch that brings the line, if it is
-    /// in flight.
+    /// Looks up the line of `record` in the LLC. Returns the fetch that brings or brought the line,
+    /// if any. The error says for what the instruction must wait.
     fn use_llc(&mut self, record: Record, now: Cycle) -> Result<Option<usize>, Fetched> {
         let writes = record.kind == AccessKind::Write;
         let number = record.line % self.sets.len() as u64;
