@@ -146,8 +146,8 @@ impl LevelPlace {
         (index < self.buckets).then(|| BucketId::new(self.level, index))
     }
 
-    /// The position from left to right of index `within`: the index with its bits reversed. An
-    /// involution.
+    /// The position of index `within` in its subtree: the index itself, or, if the order is from
+    /// left to right, the index with its bits reversed. An involution.
     #[inline]
     fn order(&self, within: u64) -> u64 {
         match self.reversed_bits {

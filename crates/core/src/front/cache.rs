@@ -185,7 +185,8 @@ impl<O: Oram> CachedOram<O> {
         }
     }
 
-    /// Finds the line that holds the block `address`. On a miss, fetches the block into a line.
+    /// Finds the line that holds the block `address`. On a miss, empties a line, which returns its
+    /// block to the ORAM if necessary, and fetches the block into it.
     fn line_of(&mut self, address: u64) -> Result<LineId, Error> {
         if let Some(line) = self.cache.find_for_use(address) {
             self.tally.hits += 1;
@@ -200,7 +201,8 @@ impl<O: Oram> CachedOram<O> {
         Ok(line)
     }
 
-    /// Returns the block of a line, if the line holds one, to the ORAM.
+    /// Empties a line. Returns the block that it held, if any, to the ORAM if necessary: see
+    /// [`WriteBack`].
     fn vacate(&mut self, line: LineId) -> Result<(), Error> {
         if let Some(cached) = self.cache.tag(line) {
             let result = (self.write_back)(&mut self.oram, cached, self.cache.block(line));

@@ -329,7 +329,8 @@ impl RangeArray {
     }
 
     /// Serves a block of the range that sub-ORAM `at` has read. A written block must be evicted to
-    /// every tree. A block that was only read must be evicted to its new path in the tree of `at`.
+    /// every tree. A block that was only read must be evicted to its new path in the tree of `at`,
+    /// unless it has no contents and reads as zeros.
     fn serve(&mut self, at: usize, address: u64, op: &mut Op<'_>) {
         let Self { subs, held, arena, live, .. } = self;
         let place = match (held.place(address), &mut *op) {

@@ -57,9 +57,10 @@ impl RangeArray {
         Ok(self.live.iter().count() as u64)
     }
 
-    /// Reads all trees, and passes each block of which a copy is found to `each`. A copy is
-    /// doubtful if a damaged bucket nearer to the root may have held a later copy, and no other
-    /// tree has a copy that is certainly the latest.
+    /// Reads all trees, and passes each block of which a copy is found to `each`. If a block has
+    /// several copies, passes the best one last. A copy is doubtful if a damaged bucket nearer to
+    /// the root may have held a later copy, and no other tree has a copy that is certainly the
+    /// latest.
     pub(super) fn salvage_all(
         &mut self,
         each: &mut dyn FnMut(u64, &[u8]),

@@ -87,8 +87,9 @@ impl DurableScheme for DurableRaw {
 impl RawParams {
     /// The parameters that are [encoded](DurableConfig::encode) as `params`.
     ///
-    /// # Errors [`ErrorKind::InvalidConfig`] if no parameters encode to `params`, or if no ORAM can
-    /// have these parameters.
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`] if no parameters encode to `params`, or if no ORAM can have
+    /// these parameters.
     pub fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
         let decoded = Self::read(blocks, block_bytes, Fields::new(params));
         let decoded =

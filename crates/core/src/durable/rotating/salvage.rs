@@ -12,10 +12,11 @@ use crate::scheme::Location;
 use crate::store::BucketStore;
 
 impl<S: BucketStore, R> DurableRawOram<S, R> {
-    /// Reads the whole tree, and passes each block with an authentic copy to `each`. If a block has
-    /// two copies, passes the better one last. Passes the error to `damaged` for each bucket that
-    /// cannot be read or is not authentic. [`Self::recoverability`] takes the result and tells
-    /// whether a block can be recovered. Changes nothing; storage sees a scan.
+    /// Reads the whole tree, and passes each data block with an authentic copy to `each`. If a
+    /// block has two copies, passes the better one last. Passes the error to `damaged` for each
+    /// bucket that cannot be read or is not authentic, and the number of buckets read so far to
+    /// `progress`. [`Self::recoverability`] takes the result and tells whether a block can be
+    /// recovered. Changes nothing; storage sees a scan.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen). Damage is no error.

@@ -169,8 +169,8 @@ where
         self.break_on_failure(|oram| oram.trees().idle_round())
     }
 
-    /// Makes a dummy access to the tree that the pattern requires next, which shrinks the tree's
-    /// stash.
+    /// Makes a dummy access to the tree that the pattern requires next, which shrinks the stash of
+    /// that tree.
     ///
     /// # Errors
     /// Any error of the storage.
@@ -203,7 +203,7 @@ where
     }
 
     /// Runs `work`. Then completes the current round if the configuration says that batches end
-    /// rounds.
+    /// rounds, unless `work` left the ORAM broken.
     pub(super) fn complete_round_after<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
@@ -216,7 +216,9 @@ where
         done
     }
 
-    /// Serves a request by running `work`, unless it must be refused before it starts.
+    /// Serves a request by running `work`, unless the request must be refused before it starts.
+    /// Puts the victim of the array into the main stash afterwards, or before the next request if
+    /// the main stash has no room.
     pub(super) fn serve<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,

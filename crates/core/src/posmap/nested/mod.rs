@@ -263,7 +263,8 @@ impl NestedPosMap {
     /// Restores a block to the client. Blocks must be restored in the order of
     /// [`Self::plb_blocks`].
     ///
-    /// # Errors [`ErrorKind::InvalidRequest`] if it cannot have been there.
+    /// # Errors
+    /// [`ErrorKind::InvalidRequest`] if it cannot have been there.
     pub(crate) fn restore_client_block(
         &mut self,
         address: u64,

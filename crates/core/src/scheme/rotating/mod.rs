@@ -309,8 +309,9 @@ impl<S: BucketStore> VersionedTree<S> {
     /// second half.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] before anything is touched, if there are no
-    /// [`Self::accesses_left`]; and any error of storage.
+    /// [`ErrorKind::InvalidRequest`] if there are no [`Self::accesses_left`],
+    /// [`ErrorKind::MustReopen`], and [`ErrorKind::StashFull`] if the stash has no room for a path,
+    /// all before anything is touched; and any error of storage.
     pub(crate) fn access(
         &mut self,
         step: &Move,
@@ -400,7 +401,8 @@ impl<S: BucketStore> VersionedTree<S> {
     /// says which copies count, as in [`Self::finish`].
     ///
     /// # Errors
-    /// See [`Self::access`].
+    /// [`ErrorKind::InvalidRequest`] before anything is touched, if there are no
+    /// [`Self::evictions_left`]; otherwise see [`Self::access`].
     pub(crate) fn background_evict(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
         if self.evictions_left() == 0 {
             return Err(invalid("too many evictions since the last checkpoint: make one first"));
