@@ -95,7 +95,7 @@ impl<F: Field> Client<F> {
     /// # Errors
     /// The errors of `block` and `send`, after which the tree is unusable.
     /// [`ClientError::Overflow`] if more blocks are mapped to a leaf than the leaf has slots; this
-    /// is as unlikely as an overflow in an eviction, and other coins avoid it.
+    /// is as unlikely as an overflow in an eviction, and loading with other coins avoids it.
     /// [`ClientError::IsUsed`] if the tree is not new.
     pub fn load<E: From<ClientError>>(
         &mut self,

@@ -72,10 +72,11 @@ impl ShareArray {
         Ok(())
     }
 
-    /// Makes the access on the servers, from the last map tree down to tree `lacking`, the first
-    /// tree that still lacks the access. Trees before `lacking` already have the access, and may
-    /// have been evicted since. A tree is evicted only after the trees before it, so tree `lacking`
-    /// and the trees after it were not evicted.
+    /// Makes the access on the servers, from the last map tree down to tree `lacking`. Trees are
+    /// numbered from the data tree (0). `lacking` is the lowest number of a tree that lacks the
+    /// access: trees with lower numbers already have it, and may have been evicted since. A tree is
+    /// evicted only after all trees with lower numbers, so tree `lacking` and the trees with higher
+    /// numbers were not evicted.
     fn access_on_servers(
         &mut self,
         lacking: usize,

@@ -24,7 +24,7 @@ struct Laggard {
 
 impl ShareArray {
     /// Sends servers that have returned the blocks that they lack. These servers then participate
-    /// again.
+    /// again. If too few other servers remain to recover the blocks, they do not.
     ///
     /// With the position map in trees, all servers took part in each access, so none lacks a block.
     pub(super) fn catch_up(&mut self, at: TreePoint) -> Result<(), Error> {

@@ -226,8 +226,8 @@ impl ClientState {
         }
     }
 
-    /// The client's entry for the block of the last tree through which the block at `address` is
-    /// found; `None` if the last tree's block has no position.
+    /// The client's entry for one block of the last tree: the first block that an access to
+    /// `address` fetches. `None` if that block has no position.
     pub(super) fn mapped(&self, address: u64) -> Option<Mapped> {
         match &self.positions {
             Positions::OnClient(map) => map.mapped(address),

@@ -182,9 +182,9 @@ impl ShareArray {
     }
 
     /// Asks all servers for their progress, and updates their participation. Returns the answers,
-    /// and whether every server can take part. A server cannot if it failed, or if its progress is
-    /// invalid, is further than after this eviction, or belongs to an earlier eviction. A server
-    /// that only lacks blocks can take part: it catches up.
+    /// and whether every server can take part. A server cannot take part if it failed or its
+    /// progress is invalid, or if its point is later than the end of this eviction or belongs to an
+    /// earlier eviction. A server that only lacks blocks can take part: it catches up.
     fn progress_at(
         &mut self,
         tree: usize,

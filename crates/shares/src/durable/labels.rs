@@ -88,7 +88,8 @@ mod tests {
         }
     }
 
-    /// Labels are long enough for all addresses plus one. One is added because zero is no label.
+    /// Labels have enough bytes for every address plus one. Slots hold the label plus one, because
+    /// zero stands for an empty slot.
     #[test]
     fn labels_are_long_enough_for_all_addresses() {
         for (blocks, bytes) in [((1 << 24) - 1, 3), (1 << 24, 4)] {
@@ -109,8 +110,9 @@ mod tests {
         );
     }
 
-    /// No label is zero. The test inverts the permutation to find the address that maps to zero,
-    /// and checks that this address has another label.
+    /// No label is stored as zero, which stands for an empty slot. The test inverts the permutation
+    /// to find the address that maps to zero, and checks that this address has the image of zero
+    /// instead.
     #[test]
     fn no_label_is_stored_as_zero() {
         let labels = labels(1);

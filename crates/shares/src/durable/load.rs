@@ -61,7 +61,8 @@ impl ShareArray {
     }
 }
 
-/// The error that stopped loading.
+/// The error that stopped loading. If it comes from [`Client::load`], it advises the user to create
+/// the volume again.
 pub(super) struct LoadError(Error);
 
 impl From<Error> for LoadError {

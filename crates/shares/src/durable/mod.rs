@@ -200,6 +200,10 @@ impl DurableScheme for DurableS3Oram {
 }
 
 /// If the position map does not fit on the client, moves it into smaller trees on the servers.
+///
+/// # Errors
+/// [`InvalidConfig`](ErrorKind::InvalidConfig) if no part of the map that the client could keep
+/// fits into `client_bytes_max` bytes.
 fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Error> {
     let mut least = params.cost()?;
     let whole = least.client_bytes();

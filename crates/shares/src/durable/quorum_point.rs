@@ -72,9 +72,13 @@ impl QuorumPoint {
 }
 
 impl PointFinder {
-    /// The last point that enough servers have, or `wanted` if enough have that; `None` if too few
-    /// servers agree. Servers that are astray for other reasons than a crash or an absence are
-    /// reported to `damaged`.
+    /// Finds the last point whose data enough servers have. Returns `wanted` instead if enough
+    /// servers have the data of `wanted`, and `None` if there is no such point. If that point
+    /// directly follows an eviction, the point before the eviction is preferred if more servers
+    /// certainly have it.
+    ///
+    /// Reports to `damaged` the servers whose points neither a crash nor an absence can explain,
+    /// and the error if no point was found.
     pub(super) fn last(
         &self,
         servers: &mut TreeServers<'_>,
@@ -98,8 +102,8 @@ impl PointFinder {
         Some(QuorumPoint { at, request_points })
     }
 
-    /// The agreed point of servers for the data one step before `agreed`; `None` if too few servers
-    /// have that data.
+    /// Finds the point one step before `agreed`. `None` if too few servers have the data of that
+    /// point, or `agreed` is the first point of a tree.
     pub(super) fn before(
         &self,
         agreed: &QuorumPoint,
@@ -127,8 +131,9 @@ impl PointFinder {
         Some(if is_just_evicted && is_sure { before_it } else { last })
     }
 
-    /// The point at which to ask a server at `there` for the data of point `at`; `None` if the
-    /// server does not have it. A server that is one eviction ahead still has the state before.
+    /// The point to name when requesting the data of point `at` from a server that is at point
+    /// `there`. `None` if that server does not have the data. A server that is one eviction ahead
+    /// of `at` still has the state before that eviction.
     fn request_point(&self, at: TreePoint, there: TreePoint) -> Option<TreePoint> {
         let before = before(self.tree, there);
         match self.roots {

@@ -60,10 +60,10 @@ pub enum Need {
     Shares,
 }
 
-/// Reads all shares of the other servers before anything is removed: checks that they are the
-/// servers of the volume, in this order, and that their shares recover blocks of it. If only *t* +
-/// 1 other servers answer, this is the only way to detect a wrong share. `progress` is called with
-/// the number of buckets read so far.
+/// Reads all shares of the other servers before anything is removed. Checks that these servers
+/// belong to the volume, in this order, and that their shares recover blocks of the volume. If only
+/// *t* + 1 other servers answer, this is the only way to detect a wrong share. `progress` is called
+/// with the number of buckets read so far.
 ///
 /// # Errors
 /// If too few other servers answer, or one belongs to another volume. Also if their shares

@@ -14,8 +14,8 @@ use super::servers::TreeServers;
 use crate::map_trees::map_block::{MapFormat, Mapped};
 use crate::message::TreePoint;
 
-/// Stands for the last write of a block that the map says has no position. No write has this
-/// number.
+/// Takes the place of the number of a block's last write if, according to the map, the block has no
+/// position. No write has this number.
 const NO_POSITION_WRITE: u64 = u64::MAX;
 
 /// The writes that a tree must hold, according to the entries in the previous tree.
@@ -54,7 +54,7 @@ impl ExpectedWrites {
     }
 
     /// Whether a copy of a block with write number `write` counts: it is not older than the map's
-    /// entry, and it is newer than each copy found so far.
+    /// entry, and it is newer than each copy found so far. Records a copy that counts.
     fn accept(&mut self, address: u64, write: u64) -> bool {
         let least = &mut self.writes[address as usize];
         let counts = write >= *least;

@@ -38,13 +38,13 @@ use crate::tree::Tree;
 /// A server's progress, or why it did not answer.
 pub(super) type EpochAnswer = Result<HostEpoch, StoreError>;
 
-/// Asks all servers for their progress. Then sends its setup again to each server that is set up.
-/// This changes nothing on the right server. A server with another number, other companions, or
-/// another tree or field refuses.
+/// Asks all servers for their progress, and then sends each server that is set up its setup again.
+/// This changes nothing on a server that has this setup. A server with another number, other
+/// companions, or another tree or field refuses. Returns the progress of each server, or its error.
 ///
 /// # Errors
-/// [`StoreMismatch`](ErrorKind::StoreMismatch) if the servers are named in another order than when
-/// the volume was created.
+/// [`StoreMismatch`](ErrorKind::StoreMismatch) if the servers belong to another volume, or are
+/// named in another order than when the volume was created.
 pub(super) fn verify_setups(
     servers: &mut TreeServers<'_>,
     parties: Parties,
@@ -65,9 +65,9 @@ pub(super) fn verify_setups(
     Ok(agreed.collect())
 }
 
-/// Sends the servers their setups, and returns which of them accept. If all that answer refuse, and
-/// more refuse than may lie, the order of the servers is wrong. Otherwise the setup file of the
-/// refusing server is damaged.
+/// Sends the servers their setups. Returns, for each server with a setup in `setups`, whether it
+/// accepts. If no server accepts, and more servers refuse than may lie, the order of the servers is
+/// wrong. Otherwise the setup file of a server that refuses is damaged.
 ///
 /// # Errors
 /// The errors of [`verify_setups`].
@@ -162,12 +162,13 @@ impl ServerProgress {
     }
 }
 
-/// Explains records or blocks that are older than the client's directory: servers were rolled back,
-/// or some do not answer. Works on a read-only volume.
+/// Checks whether old records or blocks (older than the client's directory) have a known cause:
+/// servers were rolled back, or some do not answer. Succeeds if neither is the case. Works on a
+/// read-only volume.
 ///
-/// Records are on 2*t* + 1 servers, of which *t* may lie. If one more is missing, the others may be
-/// outvoted by servers that were away when the records were written. So a single missing server may
-/// explain old records.
+/// Records are on 2*t* + 1 servers, of which *t* may lie. If an honest one of these does not
+/// answer, the remaining honest ones may be outvoted by liars and by servers that were unreachable
+/// when the records were written. So a single missing server may explain old records.
 ///
 /// # Errors
 /// [`StoreRolledBack`](ErrorKind::StoreRolledBack) names servers that were rolled back, and
@@ -247,7 +248,8 @@ pub(super) fn claim(tree: Tree, reported: &EpochAnswer) -> Option<TreePoint> {
     check_epoch(tree, reported.as_ref().ok()?).ok()
 }
 
-/// Whether the client's directory is older than the servers' state.
+/// Whether the client's directory is older than the servers' state: whether more than *t* servers
+/// are past `seen_max`, the last point that the directory allows.
 ///
 /// # Errors
 /// [`Unreachable`](StoreErrorKind::Unreachable) if the directory may be older, and the answers of

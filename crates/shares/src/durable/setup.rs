@@ -35,7 +35,8 @@ impl ShareArray {
         self.verify_setups(0).map(drop)
     }
 
-    /// Sets up each server for this array. The servers must be empty.
+    /// Sets up each server for this array, and connects the servers with each other. Fails if a
+    /// server holds blocks or cannot be reached.
     pub(super) fn set_up(&mut self) -> Result<(), Error> {
         let is_alone = self.trees.len() == 1;
         for tree in 0..self.trees.len() {
@@ -86,8 +87,13 @@ impl ShareArray {
         is_old(&*self.store, parties, shape, reported, seen_max)
     }
 
-    /// Asks the servers once for their progress in each tree. The client then does not repeat
-    /// accesses that enough servers have finished.
+    /// Asks the servers for their progress in each tree, and returns the points that they have
+    /// finished. Asks only once: later calls return the same points. The client then does not
+    /// repeat accesses that enough servers have finished.
+    ///
+    /// # Errors
+    /// [`StateRolledBack`](ErrorKind::StateRolledBack) if the client's directory is older than the
+    /// servers' state. Also if too few servers can participate.
     pub(super) fn query_progress(&mut self) -> Result<Vec<TreePoint>, Error> {
         if let Some(done) = &self.done {
             return Ok(done.clone());
@@ -124,6 +130,9 @@ impl ShareArray {
     /// Whether the client is behind the servers. Only asks for their progress in each tree, because
     /// a client that probes for a rollback must not change anything. `known` is the number of
     /// accesses in the client's directory.
+    ///
+    /// # Errors
+    /// If at most *t* servers answer, or missing servers would decide.
     pub(super) fn is_behind_servers(&mut self, known: u64) -> Result<RollbackProbe, Error> {
         let (colluding, mut is_any_old) = (self.params.parties.colluding(), false);
         let seen_max = self.state.point_after(known);

@@ -185,8 +185,9 @@ impl ShareArray {
         }
     }
 
-    /// The error for a slot whose shares do not fit each other. It names the wrong server if the
-    /// block's seal shows which share is wrong. The metadata of a slot is not sealed.
+    /// The error for a slot whose shares do not fit each other. Names a wrong server, and records
+    /// all wrong servers, if the block's seal shows which shares are wrong. The metadata of a slot
+    /// is not sealed.
     fn not_fitting(&mut self, tree: usize, fetched: &Fetched, place: usize) -> Error {
         let sealed = self.trees[tree].metadata_bytes..self.trees[tree].slot_bytes;
         let is_sound = |held: &[u8]| is_sealed(&self.sealer, held);

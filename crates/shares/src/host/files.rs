@@ -94,7 +94,7 @@ impl Files {
     /// written.
     ///
     /// A block that does not match the record was written before the last write, and damaged since.
-    /// Its old checksums stay, because an eviction would accept the block with new ones.
+    /// Its old checksums stay, because with new ones an eviction would accept the damaged block.
     fn make_leftovers_durable(&mut self) -> io::Result<()> {
         let Record { at, number, .. } = self.record;
         if let Some(last) = at.written.checked_sub(1) {

@@ -49,14 +49,15 @@ struct MailboxState {
     peers: [PeerBox; SERVERS_MAX as usize + 1],
 }
 
-/// The stored messages of one server.
+/// The stored messages that one other server has sent.
 #[derive(Default)]
 struct PeerBox {
     attempt: Attempt,
     portions: HashMap<(u32, u8), Portion>,
-    /// For each lane, the part and the round of the last portion that this server has used.
+    /// For each lane, the part and the round of the last portion that the receiving server has
+    /// used.
     taken: [Option<(u32, u8)>; TILES_AT_ONCE],
-    /// Whether there is a link to this server.
+    /// Whether there is a link to the server that sends the messages.
     has_link: bool,
 }
 
@@ -179,8 +180,13 @@ impl Mailbox {
         self.boxes().peers.iter_mut().for_each(|own| own.portions.clear());
     }
 
-    /// Waits for the portion of server `from` for part `tile` and round `level`. While waiting,
-    /// calls `is_given_up` regularly to check whether to stop.
+    /// Waits for the portion of server `from` for part `tile` and round `level`, for at most the
+    /// time `within`. While waiting, calls `is_given_up` regularly to check whether to stop.
+    ///
+    /// # Errors
+    /// [`WaitError::Late`] if the time is over. [`WaitError::Lost`] if there was no link to the
+    /// server for a short time, the server has already sent a later portion of the lane, or the
+    /// eviction is given up.
     pub(super) fn wait(
         &self,
         from: u8,

@@ -201,9 +201,9 @@ impl Marks<'_> {
         Ok(Some(found))
     }
 
-    /// Writes new pages for all buckets that an eviction writes. In the first step, the sibling's
-    /// page is a copy of the root's page. The pages of all other buckets have no marks, because no
-    /// block in them was taken.
+    /// Writes new pages for all buckets that an eviction writes. In the first step, a sibling that
+    /// is no leaf becomes a copy of the root, so its page is a copy of the root's page. The pages
+    /// of all other buckets have no marks, because no block in them was taken.
     pub(super) fn evict(&self, before: TreePoint) -> io::Result<()> {
         let number = before.evictions;
         let at = TreePoint { evictions: number + 1, written: 0 };
@@ -224,7 +224,7 @@ impl Marks<'_> {
     }
 
     /// Whether the pages from before the eviction after `before` still exist, for all buckets that
-    /// the eviction wrote.
+    /// the eviction read or wrote.
     pub(super) fn has_pages_before(&self, before: TreePoint) -> io::Result<bool> {
         let triplets = self.tree.triplets(before.evictions);
         let written = triplets.flat_map(|it| [it.source, it.sibling, it.destination]);
@@ -251,8 +251,8 @@ impl Marks<'_> {
         self.put(bucket, before, &Page { at, write: WriteIdentity::NONE, marks })
     }
 
-    /// Whether a bucket has pages. The root always has pages. An unused bucket has none, and so has
-    /// a leaf before its first eviction, although the leaf has a place.
+    /// Whether a bucket has pages. The root always has pages. An unused bucket has none. This
+    /// includes a leaf before its first eviction, although the leaf has a place.
     fn has_page(&self, bucket: BucketId, evictions: u64) -> bool {
         bucket == BucketId::ROOT || self.tree.is_in_use(bucket, evictions)
     }

@@ -123,8 +123,8 @@ impl Server {
         }
     }
 
-    /// Makes the server present again if it was reached and has the right trees. Returns whether it
-    /// is present.
+    /// Makes a missing server present again if it was reached and `is_sound` accepts its trees.
+    /// Returns whether the server has become present.
     pub(super) fn take_back(&mut self, is_sound: impl FnOnce(&[TreeShape]) -> bool) -> bool {
         let State::Missing { connecting, .. } = &mut self.state else { return false };
         let opened = connecting.as_ref().map(Receiver::try_recv);
@@ -148,8 +148,8 @@ impl Server {
         }
     }
 
-    /// Runs `act` if the server is present. If the connection does not survive an error, the server
-    /// becomes missing.
+    /// Runs `act` if the server is present, and returns its result; `None` if the server is
+    /// missing. If the connection does not survive an error, the server becomes missing.
     pub(super) fn with_store<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,

@@ -59,7 +59,8 @@ impl Votes {
         Frames::new(&self.agreed, &self.spans)
     }
 
-    /// Passes each candidate of every piece to `each`. A piece without a candidate has zeros.
+    /// Passes each candidate of every piece to `each`, with the index of the piece. For a piece
+    /// without a candidate, passes zeros.
     pub(super) fn each_candidate(&self, votes_min: usize, each: &mut dyn FnMut(usize, &[u8])) {
         for (i, span) in self.spans.iter().enumerate() {
             match &self.with_votes(i, votes_min)[..] {

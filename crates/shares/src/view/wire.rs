@@ -9,7 +9,8 @@ use crate::host::Watcher;
 use crate::message::{Answer, DealtShares, Request, Setup};
 use crate::sharing::Share;
 
-/// The servers of a view that is recorded at the server with this setup.
+/// The servers of a view that is recorded at the server with this setup; `None` if the setup has
+/// invalid numbers of servers.
 pub fn servers_seen_by(setup: &Setup) -> Option<ViewServers> {
     let count = setup.parties.servers() as u8;
     ViewServers::new(count, setup.parties.colluding() as u8)?

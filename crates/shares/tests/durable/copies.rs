@@ -1,9 +1,8 @@
-//! The joint view of the servers on copies of a running client.
+//! Checks that copies of a running client never use a seed for two secrets.
 //!
-//! A seed must be used for one secret only. This must hold for any answers to each copy, any
-//! accesses of each copy, and any times of its checkpoints. A server that had the seed from one
-//! copy, and a computed share of another secret from another copy, could recover both secrets
-//! alone.
+//! If one copy sent a server a seed, and another copy sent it a share of a different secret that
+//! was computed with the same seed, this server could recover both secrets alone. The tests vary
+//! the servers' answers to each copy, the accesses of each copy, and the times of its checkpoints.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Tests of S³ORAM as a scheme of volumes. No acknowledged write is lost, at whatever step the
+//! Tests of S³ORAM as the scheme of a volume. No acknowledged write is lost, at whatever step the
 //! client or a server stops. Servers that lie or are rolled back are named.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]

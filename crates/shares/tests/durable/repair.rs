@@ -283,9 +283,9 @@ fn with_too_few_others_nothing_is_made() {
     owner.read_all();
 }
 
-/// No server is repaired from a server that lacks its last write. A server that was rolled back by
-/// one write looks like a server after a crash. If the only server with that write is repaired from
-/// it, the write is lost.
+/// A server is not repaired from servers that lack its last write. A server that was rolled back by
+/// one write looks like a server after a crash. If the only server with a write were rebuilt from
+/// servers without it, the write would be lost.
 #[test]
 fn no_server_is_repaired_from_one_that_lacks_its_last_write() {
     for (servers, colluding, is_evicted) in
