@@ -81,7 +81,8 @@ impl Recorder {
         }
     }
 
-    /// Writes the pending records and the header.
+    /// Writes the pending records and the header. A forked child of the recorded process writes
+    /// nothing and stops recording.
     fn write(&mut self) {
         if process::id() != self.process {
             self.progress.state = State::Ended;

@@ -71,8 +71,8 @@ impl Channel {
         self.planned = None;
     }
 
-    /// Whether all requests that arrived are complete. First plans the next event, since this
-    /// completes requests that need no command.
+    /// Whether no request is in the backlog or waits for its command. First plans the next event,
+    /// since this completes requests that need no command.
     pub(super) fn is_idle(&mut self) -> bool {
         self.next_planned_event();
         self.backlog.is_empty() && self.view.is_empty()

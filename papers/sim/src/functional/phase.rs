@@ -105,7 +105,8 @@ impl<'a> Misses<'a> {
         )))
     }
 
-    /// The first request of a record, if it misses. The [second](Self::second) request may follow.
+    /// Returns the first request that a record causes, if any. If the record causes two, the other
+    /// is stored in [`Self::second`].
     fn miss(&mut self, Record { kind, line, .. }: Record) -> Option<u64> {
         let Some(cache) = &mut self.llc else { return Some(line) };
         let is_write = kind == AccessKind::Write;

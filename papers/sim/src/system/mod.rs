@@ -202,8 +202,8 @@ impl<'r, M: Memory> Machine<'r, M> {
         Ok(Self { processor, memory })
     }
 
-    /// Runs to the end of the trace. Returns the outcome, and the number of checked DRAM commands
-    /// if the machine has a checker.
+    /// Runs to the end of the trace. Returns the outcome after the first `warm_up` timed records,
+    /// and the number of checked DRAM commands if the machine has a checker.
     fn run(
         mut self,
         warm_up: u64,

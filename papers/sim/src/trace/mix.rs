@@ -45,7 +45,8 @@ impl Program<'_> {
         self.instructions / self.slice
     }
 
-    /// Takes the records of the program's current turn, in its own range.
+    /// Takes the records of the program's current turn, and moves their lines to the program's own
+    /// address range.
     fn take_turn(&mut self) -> impl Iterator<Item = Record> {
         let turn = self.turn();
         let mut count = 0;

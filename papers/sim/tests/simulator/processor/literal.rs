@@ -138,7 +138,7 @@ impl<'a> Literal<'a> {
     }
 
     /// Looks up the line of `record` in the LLC. Returns the fetch that brings or brought the line,
-    /// if any. The error says for what the instruction must wait.
+    /// if any. The error says whether there is no room for a write-back or for a fetch.
     fn use_llc(&mut self, record: Record, now: Cycle) -> Result<Option<usize>, Fetched> {
         let writes = record.kind == AccessKind::Write;
         let number = record.line % self.sets.len() as u64;
