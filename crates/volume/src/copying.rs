@@ -104,7 +104,8 @@ pub fn read_superblock(from: &mut dyn BucketStore) -> Result<LockedSuperblock, S
 /// of the copy that `progress` belongs to.
 ///
 /// # Errors
-/// [`CopyError`]. The copy can be resumed from the last saved progress.
+/// [`CopyError`]. If a store failed, the progress could not be saved, or `watch` ended the copy, it
+/// can be resumed from the last saved progress.
 pub fn copy(
     from: &mut dyn BucketStore,
     to: &mut dyn BucketStore,

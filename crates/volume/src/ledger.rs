@@ -309,9 +309,10 @@ impl Ledger {
     }
 
     /// Checks the fence before the first accesses after an opening or a checkpoint, because
-    /// accesses lead to evictions, which overwrite buckets. Storage must still show that
-    /// checkpoint. If it shows another, a second client has taken over. The check does not wait for
-    /// the first eviction: where its batch begins may be secret.
+    /// accesses lead to evictions, which overwrite buckets. Storage must still show the latest
+    /// checkpoint. If it shows another, a second client has taken over, or storage was rolled back.
+    /// The check does not wait for the first eviction, because the start of its batch may be
+    /// secret.
     pub(crate) fn before_accesses(&mut self, live: &mut LiveArray) -> Result<(), VolumeError> {
         if self.fence_is_due {
             self.check_fence(&mut *live.array)?;
@@ -325,8 +326,8 @@ impl Ledger {
         tampering::record(&mut *self.dir, error);
     }
 
-    /// Checks that storage still shows the anchor that this client wrote last. If it shows a newer
-    /// checkpoint, another client uses the volume.
+    /// Checks that storage still shows the anchor that this client wrote last. If it shows another
+    /// checkpoint that is not older, another client uses the volume. An older one is a rollback.
     fn check_fence(&self, array: &mut dyn Durable) -> Result<(), VolumeError> {
         let latest = self.checkpoint;
         match anchor::read(&mut array.records(), &self.keys.anchor)? {

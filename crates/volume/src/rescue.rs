@@ -49,12 +49,12 @@ pub trait RescueTarget {
 /// The outcome of a rescue. Secret, except for `damage` and `missing`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rescued {
-    /// Number of blocks whose contents were found.
+    /// Number of blocks whose contents were found, including doubtful ones.
     pub blocks: u64,
     /// Blocks that had contents, or may have had contents, and were not found.
     pub lost: Vec<Range<u64>>,
     /// Blocks that were found but may be outdated, because the data that would show their age is
-    /// damaged.
+    /// damaged or the client's directory is an old copy.
     pub doubtful: Vec<Range<u64>>,
     /// Whether storage has seen accesses that the client's directory does not know. The directory
     /// is then an old copy, and every block may be outdated.
@@ -62,7 +62,7 @@ pub struct Rescued {
     /// The damage in storage and in the client's directory.
     pub damage: Damage,
     /// The servers that do not answer and may hold newer records or blocks than the others. `None`
-    /// if all servers answer, or no record is older than the client's directory names. Public.
+    /// if all servers answer, or if no old record, lost block or doubtful block was found. Public.
     pub missing: Option<String>,
 }
 

@@ -34,11 +34,13 @@ use crate::superblock::{
 /// The reason why a volume was not unlocked. `E` is the error of the source of the secret.
 #[derive(Debug)]
 pub enum UnlockError<E> {
-    /// Storage shows no superblock that could be unlocked. No secret was requested.
+    /// Storage shows no superblock that could be unlocked, and there is no copy of the client. No
+    /// secret was requested.
     NoSuperblock(SuperblockError),
     /// The secret could not be obtained.
     NoSecret(E),
-    /// The secret opens no slot, or trying it would cost too much.
+    /// The secret opens no slot or is invalid, trying it would cost too much, or the superblock
+    /// that it opens was changed without the volume key.
     NotUnlocked(SuperblockError),
     /// The secret opens only the superblock that the client's directory names. Storage shows older
     /// ones.
@@ -64,8 +66,9 @@ pub enum NewerCopies {
 
 /// Unlocks the volume in `store`, with its newest authentic superblock.
 ///
-/// `secret` is called once, after storage has shown a superblock, and may wait for a person. If
-/// storage shows none, `client_copy` is unlocked instead.
+/// If storage shows no superblock that could be unlocked, `client_copy` is unlocked instead.
+/// `secret` is called at most once, and only if one of the two is available. It may wait for a
+/// person.
 ///
 /// `directory` opens the client's directory of a volume. It is called in two cases:
 ///

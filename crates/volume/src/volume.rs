@@ -406,7 +406,8 @@ impl Volume {
     /// [`Self::buckets_written`] read so far. Returns the number of blocks with contents.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::Tampered`] for the first mismatch.
+    /// [`VolumeErrorKind::Tampered`] for the first mismatch. [`VolumeErrorKind::InvalidRequest`] if
+    /// reads were begun and are not finished. Other kinds if storage fails.
     pub fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, VolumeError> {
         self.check_not_broken()?;
         self.check_nothing_begun()?;
@@ -431,7 +432,8 @@ impl Volume {
         Ok(())
     }
 
-    /// Runs `work`. If it fails, the volume stays broken.
+    /// Runs `work`. If it fails, the volume is broken from then on, and tampering is noted for the
+    /// next opening.
     fn unless_broken<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, VolumeError>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{BlockDevice, DiskOp, Division, Request};
 
-/// Calls an observer with each request, in their order, and passes the request on unchanged.
+/// Calls an observer with each request when it is submitted, and passes the request on unchanged.
 pub struct WatchedDisk<D: ?Sized, F> {
     disk: Arc<D>,
     tell: F,

@@ -27,9 +27,9 @@ pub(super) struct Blocks {
     pub(super) bytes: u64,
 }
 
-/// Ranges of one class, of which only some blocks are needed. One window reads all of the ranges
-/// and answers no request before that. So storage cannot tell from the next request which of the
-/// ranges an answer came from.
+/// Ranges of one class, of which only some blocks are needed. One window reads all of the ranges,
+/// and no request is answered before that. So storage cannot tell from the next request which of
+/// the ranges an answer came from.
 pub(super) struct RangeAccess {
     pub(super) extents: Vec<Extent>,
     /// The blocks that are cached or written. Other blocks of the ranges are read and dropped.
@@ -223,8 +223,9 @@ impl Blocks {
     }
 
     /// Writes dirty blocks back, the least recently used first. If the policy assigns ranges to the
-    /// least recently used block, writes only the dirty blocks of those ranges; otherwise, writes
-    /// up to `blocks_max` blocks.
+    /// least recently used block, writes only the dirty blocks of those ranges. Otherwise, writes
+    /// up to `blocks_max` blocks, and stops before the first block that the policy assigns ranges
+    /// to.
     pub(super) fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
         let oldest = self.cache.oldest_dirty(blocks_max);
         let mut accesses = oldest.iter().map(|(block, _)| self.dirty_around(*block));

@@ -13,8 +13,8 @@ pub(super) struct Cache {
     entries: HashMap<u64, Entry>,
     /// Maps the time of the last use to the clean block used then.
     clean: BTreeMap<u64, u64>,
-    /// Maps a time to a dirty block: the time of its last use, or the time it became dirty if a
-    /// mark holds it.
+    /// Maps a time to a dirty block: the time of its last use. If a mark holds the block, uses
+    /// after the mark do not count.
     dirty: BTreeMap<u64, u64>,
     /// The number of uses so far.
     time: u64,
@@ -93,7 +93,8 @@ impl Cache {
         Some(&mut entry.data)
     }
 
-    /// Makes a block the most recently used, if it is cached.
+    /// Makes a block the most recently used, if it is cached. A dirty block that a mark holds keeps
+    /// its place in the order.
     pub(super) fn touch(&mut self, block: u64) {
         if let Some(entry) = self.entries.get_mut(&block)
             && !(entry.is_dirty && entry.time <= self.held.0)

@@ -164,8 +164,8 @@ impl Disk {
     }
 
     /// Starts a thread that serves `volume` with `accesses` accesses at each tick, with or without
-    /// [early write-backs](Schedule::early_write_backs). The caller makes the ticks, by its own
-    /// clock or by none.
+    /// [early write-backs](Schedule::early_write_backs). The caller triggers the ticks with the
+    /// returned `Ticks`.
     ///
     /// # Errors
     /// Like [`Self::start`].

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::requests::{Message, Queue};
 use crate::device::Request;
 
-/// Makes the ticks of a disk that has no clock.
+/// Triggers the ticks of a disk that has no clock.
 pub struct Ticks(pub(super) SyncSender<Message>);
 
 impl Ticks {

@@ -110,7 +110,7 @@ fn invalid(message: String) -> VolumeError {
     VolumeError::new(VolumeErrorKind::InvalidConfig, message)
 }
 
-/// The numbers of a tick's accesses that read and that write back. The rest are dummies.
+/// How many accesses of a tick read, and how many write back. The remaining accesses are dummies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TickSplit {
     pub(super) reads: usize,

@@ -114,8 +114,8 @@ impl ScheduledWorker {
         }
     }
 
-    /// Answers all requests, then writes back all dirty blocks. Always makes the number of ticks
-    /// that the maximum number of dirty blocks would need.
+    /// Answers all requests. Then writes back all dirty blocks, always in the number of ticks that
+    /// the maximum number of dirty blocks would need.
     fn finish(&mut self, pace: &mut Pace) -> Result<(), VolumeError> {
         while self.unanswered() > 0 {
             pace.next_tick();
@@ -278,7 +278,7 @@ impl ScheduledWorker {
         }
     }
 
-    /// The maximum number of blocks to examine before a tick.
+    /// The maximum number of blocks to examine before the accesses of a tick.
     fn looks_max(&self) -> usize {
         self.accesses * LOOKS_PER_ACCESS.max(2 * self.blocks_per_access())
     }

@@ -121,7 +121,8 @@ struct BlockStep<'op> {
     new: Option<&'op [u8]>,
 }
 
-/// The steps of a request, block by block. Trims, flushes, and whole blocks to zero have none.
+/// The steps of a request, block by block. Trims, flushes, and the whole blocks of a zero request
+/// have no steps.
 fn steps<'op>(
     op: &'op DiskOp,
     block_bytes: usize,

@@ -81,7 +81,8 @@ impl Worker {
         self.blocks.volume.close()
     }
 
-    /// Returns the next request. While the queue is empty, writes dirty blocks back.
+    /// Returns the next request; `None` if the disk is closing. If none arrives within `IDLE`,
+    /// makes all earlier writes durable and continues to wait.
     fn next(&mut self, queue: &Queue) -> Result<Option<Request>, VolumeError> {
         let message = match queue.recv_timeout(IDLE) {
             Err(RecvTimeoutError::Timeout) => {
@@ -98,8 +99,8 @@ impl Worker {
         }))
     }
 
-    /// Serves the requests that wait and those that arrive meanwhile, until the queue is empty.
-    /// After an error, all unanswered requests are answered with it.
+    /// Serves the requests of `batch`. With a cache, also serves those that arrive meanwhile, until
+    /// the queue is empty. After an error, all unanswered requests are answered with it.
     fn serve_all(&mut self, batch: RequestBatch, queue: &Queue) -> Result<(), VolumeError> {
         if self.cache_blocks_max == 0 {
             self.is_closing = batch.is_last;

@@ -30,7 +30,7 @@ const WRAPPED_BYTES: usize = KEY_BYTES + TAG_BYTES;
 /// Bytes of the description, which precedes the nonce.
 const DESCRIPTION_BYTES: usize = 16 + SALT_BYTES + LABEL_BYTES_MAX;
 
-/// The stored code of a slot's kind.
+/// The stored codes of the kinds of slots.
 mod kind_code {
     pub(super) const EMPTY: u8 = 0;
     pub(super) const PASSPHRASE: u8 = 1;

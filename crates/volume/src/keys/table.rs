@@ -22,7 +22,7 @@ pub struct SlotInfo {
     pub kind: SecretKind,
     /// The owner's label.
     pub label: String,
-    /// The cost of a guess. A key file is not stretched.
+    /// The cost of a guess. `None` for a key file, which is not stretched.
     pub cost: Option<Cost>,
 }
 
@@ -33,8 +33,8 @@ pub(crate) struct KeySlots {
 }
 
 impl KeySlots {
-    /// Tries `secret` on every slot of its kind, or on the slot that the limits name. The duration
-    /// reveals how many slots were tried.
+    /// Tries `secret` on the slots of its kind until one opens, or only on the slot that the limits
+    /// name. The duration reveals how many slots were tried.
     pub(crate) fn open(
         &self,
         volume_id: &[u8; 16],

@@ -167,8 +167,8 @@ pub(crate) fn write_again(dir: &mut dyn StateDir, name: &str) -> io::Result<()> 
     finish(dir, name)
 }
 
-/// The contents of a small file; `None` if it does not exist. Reads one byte more than `bytes_max`
-/// if it is longer.
+/// The contents of a small file; `None` if it does not exist. If the file is longer than
+/// `bytes_max`, returns its first `bytes_max + 1` bytes.
 pub(crate) fn read_small(
     dir: &dyn StateDir,
     name: &str,

@@ -101,10 +101,11 @@ impl Copies {
     /// The sound copy with the highest sequence number. Not authenticated.
     ///
     /// # Errors
-    /// [`SuperblockErrorKind::UnknownVersion`] when any copy is from a newer program, even if
-    /// others are not. If no copy is sound: [`SuperblockErrorKind::Store`] when one could not be
-    /// read, [`SuperblockErrorKind::Tampered`] or [`SuperblockErrorKind::Damaged`] when there is at
-    /// least a part of one, otherwise [`SuperblockErrorKind::NotAVolume`].
+    /// [`SuperblockErrorKind::UnknownVersion`] when any copy has a version that this program does
+    /// not know, even if other copies are sound. If no copy is sound:
+    /// [`SuperblockErrorKind::Store`] when one could not be read, [`SuperblockErrorKind::Tampered`]
+    /// or [`SuperblockErrorKind::Damaged`] when there is at least a part of one, otherwise
+    /// [`SuperblockErrorKind::NotAVolume`].
     pub fn newest(&self) -> Result<&LockedSuperblock, SuperblockError> {
         self.newest_first().map(|copies| copies[0])
     }
@@ -238,7 +239,7 @@ impl Copies {
 /// Stores `superblock` in all copies. At any crash, one pair is untouched or finished: if all
 /// copies were good before, at least two are the old superblock or the new one.
 ///
-/// If some were bad, the pair with fewer good copies is written first.
+/// The pair with fewer copies of the highest sequence number is written first.
 ///
 /// # Errors
 /// [`SuperblockErrorKind::Store`]. Some copies may then be old and some new: read them again.

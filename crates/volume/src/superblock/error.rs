@@ -14,7 +14,7 @@ use crate::keys::{KeyError, KeyErrorKind};
 pub enum SuperblockErrorKind {
     /// The store holds no volume.
     NotAVolume,
-    /// A newer program wrote the volume: use that program.
+    /// The volume has a format version or a scheme that this program does not know.
     UnknownVersion,
     /// The bytes are not those that were written. If all copies were read: no copy is sound.
     Damaged,

@@ -7,7 +7,7 @@
 //!            [`LockedSuperblock::decode`]              [`LockedSuperblock::unlock`]
 //! ```
 //!
-//! The first check detects damage, the second changes by anyone without the volume key. A
+//! The first check detects damage. The second detects changes by anyone without the volume key. A
 //! [`LockedSuperblock`] is not authenticated, and the names of its accessors state that. The bytes
 //! are specified in `docs/format.md` of the repository; [`copies`] stores four copies.
 

@@ -286,8 +286,8 @@ pub(crate) fn match_records(
     }
 }
 
-/// Replaces a rollback error with storage's explanation, if it has one: missing share servers may
-/// hold the newer superblock. Writes nothing.
+/// Returns storage's explanation of the rollback error `error`, if it has one: missing share
+/// servers may hold the newer superblock. Otherwise returns `error`. Writes nothing.
 pub fn explain_rollback(
     store: impl BucketStore + Send + 'static,
     dir: &dyn StateDir,
@@ -306,7 +306,8 @@ pub fn explain_rollback(
     }
 }
 
-/// The error of records that do not match, or storage's explanation if it has one.
+/// Returns storage's explanation, if it has one and the records show old or changed storage.
+/// Otherwise returns `records_error`.
 pub(crate) fn explain_records_error(
     array: &mut dyn Durable,
     records_error: VolumeError,

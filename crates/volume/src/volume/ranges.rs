@@ -25,14 +25,14 @@ impl Extent {
         Self { first: block, class: 0 }
     }
 
-    /// The longest range that begins with `first`, ends before `end` and has one of `classes`,
-    /// which ascend.
+    /// The longest range that begins with `first`, has only blocks below `end`, and has one of
+    /// `classes`, which ascend. If there is none, the range of the single block `first`.
     pub fn longest(classes: &[u8], first: u64, end: u64) -> Self {
         let of_class = classes.iter().map(|class| Self { first, class: *class });
         of_class.rev().find(|extent| extent.is_within(end)).unwrap_or(Self::of_block(first))
     }
 
-    /// Whether the range is aligned and ends before `end`.
+    /// Whether the range is aligned and has only blocks below `end`.
     fn is_within(self, end: u64) -> bool {
         let blocks = 1 << self.class;
         self.first.is_multiple_of(blocks)

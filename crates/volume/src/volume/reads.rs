@@ -29,7 +29,7 @@ impl Volume {
     /// allows because an eviction ahead of schedule follows, whatever the stash holds by then.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::MustReopen`].
+    /// [`VolumeErrorKind::MustReopen`] if an earlier operation failed halfway.
     pub fn reads_to_begin_max(&mut self) -> Result<usize, VolumeError> {
         self.check_not_broken()?;
         let Headroom { accesses, must_evict, .. } = self.live.array.headroom()?;
@@ -99,8 +99,8 @@ impl Volume {
     /// Reads the oldest begun window: one block into each of `data`, whose length must match.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, if no such window was begun;
-    /// any other breaks the volume.
+    /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, if no window of this length
+    /// is the oldest or a buffer is not one block long; any other breaks the volume.
     pub fn finish_reads(&mut self, data: &mut [WipedBytes]) -> Result<(), VolumeError> {
         self.check_not_broken()?;
         let accesses = self.begun.front().map(|reads| reads.plan.accesses());

@@ -26,7 +26,7 @@ const NOTES: TreeId = TreeId(5);
 /// The number of probes for each kind of access.
 const PROBES: u64 = 400;
 
-/// The test may fail by chance for one of a million seeds.
+/// Probability with which a test may fail by chance.
 const FALSE_ALARMS: f64 = 1e-6;
 
 fn contents(address: u64) -> [u8; BLOCK_BYTES as usize] {
@@ -72,7 +72,7 @@ impl Bench {
         opened.map(|(volume, _)| volume)
     }
 
-    /// Whether storage has seen a path since the view was taken.
+    /// Whether storage has seen a path since its view was last taken. Takes the view.
     fn has_shown_a_path(&self) -> bool {
         let first_level = self.setup.tree_top_levels + 1;
         let is_of_a_path = |seen: &StoreEvent| match seen {
@@ -85,7 +85,7 @@ impl Bench {
     }
 
     /// Changes one slot in about half of the places of the first level in storage. A second call
-    /// restores them.
+    /// with the same `seed` restores them.
     fn change(&self, seed: u64) {
         let mut coins = StdRng::seed_from_u64(seed);
         let level = usize::from(self.setup.tree_top_levels) + 1;

@@ -127,8 +127,8 @@ fn no_leaf_that_was_announced_is_forgotten() {
     assert!(all > 1000, "{all}");
 }
 
-/// A leaf that recovery has shown must not be forgotten if the power fails during recovery. Records
-/// that were logged but not synced could be recovered after the kill, and are lost with the power.
+/// A leaf that recovery has shown must not be forgotten if the power fails during recovery. After a
+/// kill, recovery still finds records that were logged but not synced; a power loss can drop them.
 #[test]
 fn no_leaf_that_recovery_has_shown_is_forgotten() {
     let mut equal = 0;

@@ -14,15 +14,16 @@ use rand::rngs::StdRng;
 const ANCHORS: TreeId = TreeId(1);
 const ANCHOR_BYTES: usize = 64;
 
-/// The point at which the power fails: the write of an anchor, and the number of bytes written
-/// before.
+/// The point at which the power fails: the number of the write of an anchor, counted from 0, and
+/// the number of its bytes that are written before.
 #[derive(Clone, Copy, Debug)]
 struct Tear {
     write: u64,
     after_bytes: usize,
 }
 
-/// Fails in the write of an anchor. The bytes written before are durable.
+/// A rule that cuts the power in the middle of one write of an anchor. The first `after_bytes`
+/// bytes of the anchor are new and durable; the rest stay old.
 struct Tearing {
     tear: Tear,
     writes: u64,

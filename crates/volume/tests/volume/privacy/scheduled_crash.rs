@@ -1,4 +1,5 @@
-//! Crashes at a fixed rate: a recovery reveals no more than the ticks before it.
+//! Crashes of a disk that makes its accesses at a fixed rate: a recovery reveals no more than the
+//! ticks before it.
 
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{InjectedFault, Survival};

@@ -386,7 +386,7 @@ fn after_crash(mut store: CrashingStore, outcomes: &[Outcome; COPIES]) -> Memory
     store.store
 }
 
-/// If the link is lost while copies are read, the error is a lost link.
+/// If the link to storage is lost while copies are read, the error has the kind of a lost link.
 #[test]
 fn the_error_of_copies_that_cannot_be_read_is_of_the_kind_of_the_store() {
     for (of_store, expected) in [

@@ -1,4 +1,4 @@
-//! Derives from a view what storage can determine from it.
+//! Derives what storage can determine from a view, which holds the calls that it saw.
 
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{Part, TreeId};
