@@ -183,7 +183,8 @@ impl Acceptor {
         }
     }
 
-    /// Closes slow connections and idle stores until the server has stopped.
+    /// Closes slow connections and idle stores until the server has stopped. Once a stop is
+    /// requested, aborts computations, and ends the connections that remain after `stop_within`.
     pub(super) fn watch(&self) {
         let BucketLimits { message_within, stores_kept_for, stop_within, .. } = self.service.limits;
         let look_every = CHECK_INTERVAL.min(message_within / 4).min(stores_kept_for / 4);
@@ -202,7 +203,7 @@ impl Acceptor {
         }
     }
 
-    /// Closes the stores after all connections have ended.
+    /// Closes the stores after all connections have ended, and unlocks the folder.
     pub(super) fn close(&self) {
         self.clients.values().for_each(|client| client.volumes.close_all());
         let stop_within = self.service.limits.stop_within;

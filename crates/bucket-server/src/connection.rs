@@ -73,7 +73,8 @@ impl<'s> Connection<'s> {
         }
     }
 
-    /// Serves requests until the client disconnects or the server must stop.
+    /// Serves requests until the client disconnects, a request is refused, the link fails, or the
+    /// server must stop. Then releases the volume, and ends the link.
     pub(super) fn serve(mut self) -> Result<(), Ended> {
         let outcome = self.answer_all();
         self.leave();

@@ -56,7 +56,8 @@ impl<'s> PeerConnection<'s> {
         Self { service, directory, peer, connection, link: Some(ends), number, joined: None }
     }
 
-    /// Serves messages until the other server disconnects or this one must stop.
+    /// Serves messages until the other server disconnects, a message is refused, the link fails, or
+    /// this server must stop. Then leaves the volume, and ends the link.
     pub(super) fn serve(mut self) -> Result<(), Ended> {
         let outcome = match self.take_all() {
             // This server ended the link itself.

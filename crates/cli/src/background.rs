@@ -49,7 +49,8 @@ pub(crate) fn run(
     start()
 }
 
-/// Runs this program again, and waits until it is ready or has ended.
+/// Runs this program again in the background, and waits until it is ready or has ended. Ends it if
+/// its report cannot be printed.
 fn start() -> Result<(), CliError> {
     let failed = |error: io::Error| {
         CliError::Engine(format!(

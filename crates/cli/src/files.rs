@@ -111,7 +111,8 @@ impl OutputDir {
         Ok(())
     }
 
-    /// Writes a whole file. Until it is complete, a reader finds the previous file.
+    /// Writes a whole file, and returns its path. Until the file is complete, a reader finds the
+    /// previous one.
     pub fn write(&self, name: &str, contents: &str) -> Result<PathBuf, CliError> {
         let path = self.path(name);
         AtomicFile::with(&path, contents)?.persist()?;
@@ -202,7 +203,7 @@ enum TargetKind {
 }
 
 impl OutputTarget {
-    /// Begins an output. Replaces an existing file only if it is of the same kind.
+    /// Begins an output. Refuses to replace a file of another kind, unless the file is empty.
     pub fn begin(path: &Path, kind: FileKind) -> Result<Self, CliError> {
         refuse_other(path, kind)?;
         let output = Self::in_place_of_any(path)?;
@@ -270,7 +271,7 @@ impl OutputTarget {
     }
 }
 
-/// Writes a whole file. Replaces an existing file only if it is of the same kind.
+/// Writes a whole file. Refuses to replace a file of another kind, unless the file is empty.
 pub fn replace(path: &Path, kind: FileKind, contents: &str) -> Result<(), CliError> {
     refuse_other(path, kind)?;
     write(path, contents)
@@ -377,9 +378,9 @@ impl AtomicFile {
         &self.path
     }
 
-    /// Names the file, and replaces a previous file of that name. If that fails, the contents stay
-    /// in a file under another name, which the error gives, because making them may have taken
-    /// hours.
+    /// Names the file, and replaces a previous file of that name. If the previous file cannot be
+    /// replaced, the contents stay in a file under another name, which the error gives, because
+    /// making them may have taken hours.
     pub fn persist(self) -> Result<(), CliError> {
         let failed = |error: io::Error| cannot_write(&self.path, &error);
         // The previous file is lost, so the new one must survive a power loss.

@@ -121,7 +121,8 @@ impl Array {
     /// Makes a dummy access, which storage cannot tell from another access. If the stash is over
     /// its bound, evictions come first, as in [`Self::access`].
     ///
-    /// # Errors Errors of storage.
+    /// # Errors
+    /// Errors of storage.
     pub fn dummy(&mut self) -> Result<(), Error> {
         self.make_room()?;
         Ok(self.oram.dummy()?)

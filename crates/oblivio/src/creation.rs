@@ -130,7 +130,7 @@ fn system_error(error: &Error) -> Option<&io::Error> {
     causes.find_map(|cause| cause.downcast_ref::<io::Error>())
 }
 
-/// Identifies a file regardless of its name: device and inode numbers.
+/// Identifies a file regardless of its name: device and inode numbers. `None` if there is no file.
 type FileId = Option<(u64, u64)>;
 
 /// The local files of a location. Empty for a server, which decides itself who may remove a volume.

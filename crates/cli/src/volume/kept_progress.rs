@@ -19,7 +19,7 @@ pub(super) struct ProgressFile(PathBuf);
 
 impl ProgressFile {
     /// The file that `--progress` names, or the default file in the folder of the copy. Fails if
-    /// the file is a part of either volume.
+    /// the file is a part of either volume, or if no file is named and the copy is not on files.
     pub(super) fn of(args: &CopyArgs, shapes: &[TreeShape]) -> Result<Self, CliError> {
         let path = match &args.progress {
             Some(path) => path.clone(),
@@ -82,7 +82,7 @@ impl ProgressFile {
         ))
     }
 
-    /// Replaces the recorded progress. If this fails, the previous record stays.
+    /// Replaces the recorded progress. If the new record cannot be written, the previous one stays.
     pub(super) fn record(&self, progress: &Progress) -> io::Result<()> {
         let new = self.next();
         // Remove and do not follow a link of this name, which another user of the folder may have

@@ -45,8 +45,8 @@ impl RunningCommand {
         Ok(rustix::process::waitid(WaitId::Pid(self.pid()), options)?.is_some())
     }
 
-    /// Asks the shell and its processes to end, and kills the remaining ones after [`GRACE`].
-    /// Returns the shell's exit status.
+    /// Asks the shell's process group to end, and kills the remaining processes after [`GRACE`]. If
+    /// the shell has no group of its own, ends only the shell. Returns the shell's exit status.
     pub(super) fn stop(mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         for _ in 0..GRACE.as_millis() / LOOK.as_millis() {

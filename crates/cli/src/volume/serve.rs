@@ -136,7 +136,8 @@ struct Announcement<'a> {
     page: Option<&'a WatchPage>,
 }
 
-/// Serves until a signal requests the end, or the command of `--run` ends. Calls `poll` regularly.
+/// Serves until a signal requests the end, the server ends, or the command of `--run` ends. Calls
+/// `poll` regularly. Returns the command's exit status, or success without a command.
 fn serve_disk(
     args: &NbdArgs,
     bound: BoundServer,
@@ -264,8 +265,8 @@ fn announce(
     background::report_ready(log, &text, &format!("serving at {}", server.uri()))
 }
 
-/// Runs a shell command, and returns its exit status. Calls `poll` until the command has ended.
-/// `poll` must sleep briefly each time.
+/// Runs a shell command, and returns its exit status. Calls `poll` until the command has ended, or
+/// until a signal requests the end; then stops the command. `poll` must sleep briefly each time.
 fn run_until_it_ends(
     command: &str,
     uri: &str,

@@ -39,11 +39,11 @@ impl RecordingQuota {
         Self { folder: folder.to_owned(), bytes_max, reserved: Mutex::default() }
     }
 
-    /// Reserves half of the space left for a recording, at most 2 GiB, so that others can begin
-    /// meanwhile.
+    /// Reserves half of the remaining space for one recording, but at most 2 GiB, so that other
+    /// recordings can begin meanwhile.
     ///
     /// # Errors
-    /// If that is too little, or the folder cannot be read.
+    /// If half of the space is less than 1 MiB, or the folder cannot be read.
     pub(super) fn reserve(self: &Arc<Self>) -> Result<Reservation, CliError> {
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = self.kept().map_err(|error| {
