@@ -68,9 +68,9 @@ impl FirstLevel {
         Ok(Self { cache: Cache::new(shape)?, store_misses, warm_up, counted_instructions: warm_up })
     }
 
-    /// Makes an access, and passes its records to `emit`. For each missed line, these are a read,
-    /// unless the access is a store under [`StoreMisses::Write`], and then the write of a dirty
-    /// victim. The warm-up emits no records.
+    /// Makes an access, and passes its records to `emit`. A missed line gives a read, except for a
+    /// store under [`StoreMisses::Write`]. If the line evicts a dirty line, the write of that line
+    /// follows. The warm-up emits no records.
     pub fn access(&mut self, access: Access, mut emit: impl FnMut(Record)) {
         let Access { instruction, address, bytes, is_store } = access;
         let last_byte = address.saturating_add(bytes.saturating_sub(1));

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 /// Counts the uses in `lines` by distance. Element `k` is the number of uses with a distance above
-/// 2^(k-1) and up to 2^k.
+/// 2^(k-1) and up to 2^k. The first use of a line has no distance, and is not counted.
 pub(super) fn distances(lines: impl ExactSizeIterator<Item = u64>) -> Vec<u64> {
     let mut last_uses = LastUses { sums: vec![0; lines.len() + 1] };
     let mut last_use: HashMap<u64, usize> = HashMap::new();
