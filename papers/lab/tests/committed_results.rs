@@ -118,8 +118,8 @@ fn cells<'a>(table: &'a str, profile: &str) -> Vec<&'a str> {
     row.expect("the table has this profile").split('|').skip(2).map(str::trim).collect()
 }
 
-/// Checks that the documentation shows the results of the committed searches by time. The
-/// evaluation also uses the profiles that these searches found.
+/// Checks that the documentation shows the results of the committed searches by time, and that the
+/// evaluation uses the profiles that these searches found.
 #[test]
 fn the_documentation_has_the_committed_searches_by_time() {
     let documentation = include_str!("../../../docs/alloc-search.md");
@@ -304,7 +304,8 @@ fn whole<R: DeserializeOwned>(packed: &[u8]) -> Vec<R> {
     KeptRecords::read("results.jsonl", &text).expect("all lines are runs").records
 }
 
-/// Makes the figures of an evaluation whose runs all have the same scale.
+/// Checks that each of `runs` measures 40,000 records, and reads the figures from the text
+/// `figures`.
 fn figures_of_one_scale(runs: &[u8], figures: &str) -> Vec<Figure> {
     let kept: Vec<RunRecord> = whole(runs);
     assert!(kept.iter().all(|run| run.scale.records == 40_000), "one scale");

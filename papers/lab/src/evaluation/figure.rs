@@ -208,8 +208,8 @@ impl Maker<'_> {
         &self.manifest.settings[0]
     }
 
-    /// The workloads of the figure that need no trace, whose traces are available, or whose runs were
-    /// recorded.
+    /// The workloads of the figure that need no trace, whose traces are available, or whose runs
+    /// were recorded.
     fn workloads(&self) -> Vec<&str> {
         let names = self.manifest.workload_names();
         names.into_iter().filter(|name| self.programs.has(name)).collect()

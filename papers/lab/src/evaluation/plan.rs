@@ -218,7 +218,7 @@ impl EvaluationPlan {
         })
     }
 
-    /// The number of records that fill the caches.
+    /// The number of warm-up records under `setting`. They fill the caches.
     pub(super) fn warm_up(&self, setting: &SwitchSetting) -> Result<u64, LabError> {
         let warm_ups = setting.warm_up_times();
         let records = match setting.own_warm_up_records() {

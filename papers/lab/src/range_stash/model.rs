@@ -303,8 +303,8 @@ mod tests {
         }
     }
 
-    /// The mean number of blocks left on the client after an access, over all trees. The first
-    /// value is from this model, and the second from the engine's literal reference.
+    /// The mean number of blocks left on the client after an access, summed over all trees. The
+    /// first value is from this model, and the second from the engine's literal reference.
     fn left_of(setting: &RangeStashSetting, seed: u64) -> [f64; 2] {
         const ACCESSES: u32 = 300;
         let (ranges, copies) = match setting.form {

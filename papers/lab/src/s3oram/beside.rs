@@ -188,7 +188,8 @@ impl Volume {
         Ok(Self { array, period, coins })
     }
 
-    /// Seconds of an access, until it is durable, in each of `periods` periods.
+    /// Mean seconds of an access in each of `periods` periods of evictions. A period ends when its
+    /// writes are durable.
     fn one_by_one(&mut self, periods: usize, wall: &Clock) -> Result<Spread, LabError> {
         let mut times = Vec::new();
         for _ in 0..periods {

@@ -263,7 +263,7 @@ pub(super) struct Points {
 }
 
 /// Measures each shape directly, then behind `link`. `progress` is called with the number of new
-/// accesses.
+/// accesses. Returns `None` if `shapes` is empty.
 pub(super) fn measure(
     shapes: &[MeasuredTree],
     link: Link,
@@ -313,7 +313,7 @@ pub(super) fn measure(
     Ok(ground.map(|ground| Points { ground, measured }))
 }
 
-/// The time and traffic of one access.
+/// The time and traffic of one access, and of the eviction after it if one was due.
 struct Sample {
     seconds: f64,
     /// Processor seconds of all participants.

@@ -287,9 +287,10 @@ fn published(tree: Tree, block_bytes: u32) -> Works {
     }
 }
 
-/// The work of this project's form, for a tree that has been evicted often. Servers read only
-/// occupied slots: every second bucket between root and leaves, and half of the root's blocks on
-/// average. Sources are not read again, and destinations that are the next source are not written.
+/// The work of this project's form, for a tree that has been evicted often. For an access, servers
+/// read only occupied slots: on average half of the root's blocks and every second bucket between
+/// root and leaf, and the whole leaf. In an eviction, sources are not read again, and destinations
+/// that are the next source are not written.
 pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) -> Works {
     let (servers, colluding) = (f64::from(servers), f64::from(colluding));
     // A share that is derived from a seed is not sent.

@@ -117,13 +117,14 @@ impl OverflowResult {
     }
 }
 
-/// The fraction of evictions after which a bucket holds more than `slots` blocks.
+/// The fraction of evictions whose fullest bucket held more than `slots` blocks.
 fn survival(histogram: &[u64], slots: usize) -> f64 {
     let all: u64 = histogram.iter().sum();
     histogram.iter().skip(slots + 1).sum::<u64>() as f64 / all as f64
 }
 
-/// The minimum number of slots that overflow in at most a fraction `2^log2` of the evictions.
+/// The minimum number of slots per bucket with which at most a fraction `2^log2` of the evictions
+/// overflow a bucket.
 fn slots_for(histogram: &[u64], log2: f64) -> usize {
     (0..).find(|slots| survival(histogram, *slots) <= log2.exp2()).unwrap_or(0)
 }
@@ -222,7 +223,8 @@ fn count(histogram: &mut Vec<u64>, load: usize) {
     histogram[load] += 1;
 }
 
-/// The minimum number of slots for which a bound is at most `2^log2`.
+/// The minimum number of slots, at least `accesses`, for which `bound` is at most `log2`. `bound`
+/// returns the base-2 logarithm of a bound on a probability.
 fn slots_by(bound: fn(Preset) -> f64, accesses: u16, log2: f64) -> u16 {
     let is_enough = |slots: &u16| bound(Preset { slots: *slots, accesses }) <= log2;
     (accesses..=u16::MAX).find(is_enough).unwrap_or(u16::MAX)

@@ -42,8 +42,8 @@ pub(super) fn measure(task: &Task, progress: &dyn Fn(u64)) -> Result<Run, Error>
     }
 }
 
-/// Counts the blocks left in the stash of RAW ORAM after each eviction, over `accesses` accesses.
-/// Blocks have 0 bytes.
+/// Counts the blocks left in the stash of RAW ORAM after each eviction, over `accesses` accesses
+/// after a warm-up. Blocks have 0 bytes.
 pub(crate) fn measure_raw(
     config: &RawConfig,
     workload: Workload,

@@ -151,9 +151,9 @@ impl Environment for Metered {
         config.scheme(sealer, Box::new(store))
     }
 
-    /// Returns the random generator of the front end, which is requested last. With ρ, this is the
-    /// generator of the environment itself, as in the recorded results; otherwise it is a new one
-    /// seeded from that.
+    /// Returns the random generator of the front end. No other generator is requested after this
+    /// one. With ρ, it is the environment's own generator, as in the recorded results. Otherwise it
+    /// is a new generator, seeded from the environment's.
     fn coins(&mut self) -> Box<dyn CryptoRng + Send> {
         Box::new(match self.has_rho {
             true => std::mem::replace(&mut self.coins, StdRng::seed_from_u64(0)),

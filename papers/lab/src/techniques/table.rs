@@ -51,8 +51,9 @@ impl Results {
         })
     }
 
-    /// A table of bytes per request relative to the row that a technique is compared with. Less
-    /// than 1 is a gain. The last column is the geometric mean.
+    /// A table of bytes per request, as a ratio to the row that a technique is compared with. A
+    /// ratio below 1 is a gain. The last column is the geometric mean. Rows that are only compared
+    /// with themselves are omitted.
     pub fn gain_table(&self) -> String {
         let columns: Vec<_> = self.workloads().chain(["mean"]).collect();
         let widths: Vec<_> = columns.iter().map(|column| column.len().max(5)).collect();
