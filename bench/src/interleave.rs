@@ -37,7 +37,7 @@ impl MeasurementPlan {
     }
 }
 
-/// Builds, fills and measures the subjects of one row, and drops them.
+/// Builds, fills, measures and checks the subjects of one row, and drops them.
 pub fn measure(
     descriptions: Vec<Description>,
     plan: &MeasurementPlan,

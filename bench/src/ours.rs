@@ -149,7 +149,7 @@ fn describe<S: Subject + 'static>(
     }
 }
 
-/// The reason for `expect`: only a bug in the engine can fail here.
+/// The message for `expect` calls that fail only if the engine has a bug.
 const SOUND: &str = "the engine serves valid requests on memory";
 
 fn raw_oram(row: Row, tree_top_levels: u8) -> RawOram<MemoryStore, StdRng> {
@@ -195,7 +195,7 @@ enum AddressOrder {
     Scan,
 }
 
-/// A subject with another order of the requests' addresses.
+/// Passes requests to `subject`, with their addresses in the order `order`.
 struct Ordered<S> {
     subject: S,
     order: AddressOrder,

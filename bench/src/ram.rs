@@ -39,7 +39,8 @@ impl<R: Ram> Driven<R> {
         self.ram.write(address, &self.outgoing);
     }
 
-    /// Checks that the block holds `version` in every byte.
+    /// Checks that the block at `address` holds the stamp of `address`, and `version` in all other
+    /// bytes.
     fn expect(&mut self, address: u64, version: u8) -> Result<(), String> {
         let mut expected = vec![version; self.incoming.len()];
         stamp(&mut expected, address);

@@ -28,7 +28,8 @@ pub fn print_machine() {
     println!("vectors compiled in:     {vectors}");
 }
 
-/// Prints the table of one row, with microseconds per access over the rounds.
+/// Prints the table for `row`: one line per subject, with the microseconds per access over the
+/// rounds.
 pub fn print(row: Row, measured: &[Measured]) {
     let ruler = ruler(measured);
     let mut table = vec![HEAD.map(str::to_owned)];

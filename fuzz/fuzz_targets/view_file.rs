@@ -10,8 +10,9 @@ use oblivio_core::view::{EventSink, Observed, PeerMessageSink};
 /// The current version of the format, in which files are written.
 const VERSION: u8 = 4;
 
-/// Bytes of the magic number and the version. A byte with the capabilities of the store follows
-/// from version 2 on, and a byte with the servers from version 4 on.
+/// Bytes of the magic number and the version. Next come the capabilities of the store (one byte,
+/// since version 2) and the share servers (since version 4): three bytes, or one zero byte if there
+/// are none.
 const START_BYTES: usize = 8;
 
 fuzz_target!(|input: &[u8]| {

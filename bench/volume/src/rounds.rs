@@ -172,8 +172,9 @@ pub fn in_turns(
 }
 
 impl Round {
-    /// Subtracts the data of requests and answers from the bytes that the server read and wrote.
-    /// That data passes through the FUSE device, and so is counted like data of files.
+    /// Subtracts the data of the load's requests, because it passes through the FUSE device and so
+    /// is counted like data of files. The server reads the data of writes, and writes the answers
+    /// of reads.
     fn deduct_requests(&mut self, load: &Load) {
         let Some(usage) = &mut self.usage else { return };
         let through = if load.writes() { &mut usage.read_bytes } else { &mut usage.written_bytes };

@@ -143,8 +143,8 @@ fn shapes(alloc: Option<&Path>) -> Vec<(&'static str, Vec<String>)> {
     shapes
 }
 
-/// Lists the variants: each volume with a rate, the first volume also without IR-DWB, and then all
-/// without a rate.
+/// Lists the variants: the first volume at the fixed rate without IR-DWB, then every volume at the
+/// fixed rate, and then every volume without a rate.
 fn variants(shapes: &[(&str, Vec<String>)]) -> Vec<Variant> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let (rate, burst) = (format!("{ACCESSES_PER_SECOND}/s"), BURST.to_string());
@@ -206,7 +206,8 @@ fn bytes_per_access(round: &Round, seconds: f64, left_out: f64) -> Option<f64> {
     Some((usage.read_bytes + usage.written_bytes) as f64 / accesses)
 }
 
-/// Returns the fraction of skipped ticks, from the server's last message. 0 without such a message.
+/// Returns the fraction of skipped ticks from the message about the fixed rate in `said`. 0 without
+/// such a message. `None` if the message cannot be parsed.
 fn left_out(said: &str) -> Option<f64> {
     let Some(start) = said.find("at the fixed rate, ") else { return Some(0.0) };
     let numbers: Vec<f64> = said[start..]

@@ -109,7 +109,8 @@ impl Running {
         Ok(())
     }
 
-    /// Asks the program to end, and waits until it has ended.
+    /// Asks the program to end, and waits until it has ended. If it does not end within a timeout,
+    /// kills it and returns an error.
     pub fn stop(&mut self) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("cannot stop {}: {error}", self.name);
         if self.child.try_wait().map_err(failed)?.is_some() {
@@ -136,7 +137,8 @@ impl Drop for Running {
     }
 }
 
-/// Runs a program and returns its output. A signal to this program kills it.
+/// Runs a program and returns its output. Returns an error if the program fails. If a signal asks
+/// this tool to end, kills the program.
 pub fn run_to_its_end(command: &mut Command, end: &End) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| format!("cannot run {name}: {error}");

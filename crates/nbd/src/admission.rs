@@ -30,8 +30,8 @@ pub(super) struct Admission {
 pub struct RefusedCounts {
     /// Clients refused because all seats were taken: see [`Limits::connections_max`].
     pub turned_away: u64,
-    /// Clients that had not chosen an export and were dropped in favour of newer ones: see
-    /// [`Limits::handshakes_max`].
+    /// Clients that were dropped before they had chosen an export, because there were too many
+    /// handshakes: see [`Limits::handshakes_max`].
     pub displaced: u64,
 }
 
@@ -67,8 +67,8 @@ impl Admission {
         })
     }
 
-    /// Begins a handshake, and drops another one if there are now too many. Returns `None` if no
-    /// seat is free, because the handshake would be useless. Does not reserve a seat.
+    /// Begins a handshake. If there are now too many, drops one of them. Returns `None` if no seat
+    /// is free, because the handshake would be useless. Does not reserve a seat.
     pub(super) fn begin_handshake(&self) -> Option<Handshake<'_>> {
         self.counted((self.seats.available_permits() > 0).then_some(()))?;
         let displaced = Arc::new(Notify::new());
@@ -107,8 +107,8 @@ impl Handshakes {
         self.begun
     }
 
-    /// Drops a random unauthenticated handshake. If all older ones are authenticated, drops the
-    /// newest.
+    /// Drops a random unauthenticated handshake other than the newest. If all older ones are
+    /// authenticated, drops the newest.
     fn displace_one(&mut self) {
         let latest = self.under_way.len() - 1;
         let unknown = (0..latest).filter(|&index| !self.under_way[index].is_known);
@@ -118,7 +118,7 @@ impl Handshakes {
 }
 
 impl<'a> Handshake<'a> {
-    /// Completes when this handshake must end in favour of newer ones.
+    /// Completes when this handshake has been dropped because there were too many.
     pub(super) async fn is_displaced(&self) {
         self.displaced.notified().await;
     }

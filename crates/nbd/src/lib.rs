@@ -127,9 +127,9 @@ pub struct Limits {
     /// have not read.
     pub shared_bytes_max: u32,
     /// Maximum bytes of a read or write. The disk may set a lower limit. If a write is never
-    /// answered, some of its portions may have reached the disk. Reads longer than a portion whose
-    /// reply must be in one piece (simple replies, and unfragmented ones) share a separate budget
-    /// of this size across all connections.
+    /// answered, some of its portions may have reached the disk. If a read is longer than a portion
+    /// and its reply must be in one piece (a simple or unfragmented reply), it takes its bytes from
+    /// a separate budget of this size, which all connections share.
     pub request_bytes_max: u32,
     /// Seconds within which a client must choose an export.
     pub handshake_seconds_max: u64,
@@ -219,7 +219,7 @@ pub enum ServeError {
     /// The system provides no random numbers.
     #[error("the system provides no random numbers: {0}")]
     Randomness(rand::rngs::SysError),
-    /// Requests were still in flight when the time to stop was over.
+    /// Requests were still in flight when the time limit of the shutdown ended.
     #[error(
         "{connections} {} still had requests in flight when the time to stop was over; they were \
          dropped, and any of their writes may be on the disk",

@@ -67,7 +67,7 @@ pub(super) struct PendingRequest {
     pub(super) head: RequestHead,
     pub(super) portions: usize,
     progress: Mutex<Progress>,
-    /// The permit of the connection that the request holds.
+    /// The connection's permit for this request, held until the reply is written.
     #[expect(dead_code, reason = "held")]
     place: Permit,
 }

@@ -121,8 +121,8 @@ pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
     writer.shutdown().await
 }
 
-/// Appends the header of a reply. For a reply without chunks, appends it only with the request's
-/// last portion.
+/// Notes that a portion is answered, and appends the header of its reply. A reply without chunks
+/// has only one header, which is appended with the request's last portion.
 fn push_head(out: &mut Vec<u8>, reply: &Reply, structured: bool) {
     let Reply { pending, offset, answer, .. } = reply;
     let RequestHead { cookie, command, .. } = pending.head;

@@ -117,9 +117,9 @@ impl InFlight {
     }
 
     /// Takes a permit for the bytes of a portion from the connection's own budget or from the
-    /// shared one. The permit must be held until the portion is answered. A long reply that must be
-    /// sent in one piece has a separate budget, so that clients that do not read portioned replies
-    /// cannot delay it.
+    /// shared one. The permit must be held until the portion's reply is written. A long reply that
+    /// must be sent in one piece has a separate budget, so that clients that do not read portioned
+    /// replies cannot delay it.
     async fn bytes(&self, bytes: u32) -> Result<Permit, Disconnect> {
         if bytes > self.portion_bytes {
             return take(&self.long_reply_bytes, bytes).await;

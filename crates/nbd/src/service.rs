@@ -93,7 +93,7 @@ pub enum Disconnect {
     /// The client took too long to choose an export.
     #[error("the client took too long to choose an export")]
     TooSlow,
-    /// A newer client displaced this one before it had chosen an export.
+    /// There were too many handshakes, and this client was dropped before it had chosen an export.
     #[error("the client had not chosen an export when too many newer clients connected")]
     Displaced,
     /// All seats are taken.
@@ -181,8 +181,8 @@ impl Service {
         let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
-    /// Negotiates within the time limit. `None` if the client disconnects or the service stops
-    /// first.
+    /// Negotiates within the time limit. `None` if the negotiation ends without an export, or the
+    /// service stops first.
     async fn handshake_in_time<S: Stream>(
         &self,
         stream: S,
@@ -207,7 +207,7 @@ enum Negotiated<S> {
 
 /// The negotiation phase.
 impl Service {
-    /// Negotiates an export with the client. `None` if the client disconnects.
+    /// Negotiates an export with the client. `None` if the negotiation ends without an export.
     async fn perform_handshake<S: Stream>(
         &self,
         mut stream: S,

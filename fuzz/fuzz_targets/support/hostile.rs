@@ -23,12 +23,12 @@ impl Lies {
         self.0 = lies.to_vec().into_iter();
     }
 
-    /// Returns the next byte of the current lie.
+    /// Returns the next byte of the current lie, or 0 if none is left.
     fn byte(&mut self) -> usize {
         usize::from(self.0.next().unwrap_or(0))
     }
 
-    /// Selects a frame of the answer by the next byte.
+    /// Selects a frame of the answer by the next byte. `None` if the answer has no frames.
     fn any_frame(&mut self, spans: &[Span]) -> Option<usize> {
         let byte = self.byte();
         (!spans.is_empty()).then(|| byte % spans.len())

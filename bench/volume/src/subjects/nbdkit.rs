@@ -63,7 +63,7 @@ fn make_luks(path: &Path, bytes: u64, end: &End) -> Result<(), String> {
     run_to_its_end(&mut command, end).map(drop)
 }
 
-/// An nbdkit server of a disk in memory, over TCP without encryption.
+/// An nbdkit server that serves a disk in memory, over TCP without encryption.
 pub struct OverTcp {
     server: Running,
     pub address: String,

@@ -35,7 +35,7 @@ pub const MOUNT: Description = Description {
     start: |bytes, testbed, end| Ok(Box::new(mount_raw(bytes, testbed, end)?)),
 };
 
-/// A volume with another scheme, whose floor is not measured.
+/// A volume with ranges (rORAM). Its floor is not measured.
 pub const RANGE: Description = Description {
     name: "oblivio nbd, ranges",
     note: "a volume made with --scheme range: ranges of 4 KiB and 1 MiB (rORAM)",

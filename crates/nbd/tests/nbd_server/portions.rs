@@ -252,8 +252,8 @@ fn clients_that_do_not_read_do_not_block_others_with_long_blocks() {
     keep_no_other_from(MemoryDisk::new(DISK_BYTES, 1).with_blocks_of(BLOCK_BYTES), portions);
 }
 
-/// Clients that do not read their replies must not delay others. The longest request has `portions`
-/// portions.
+/// Checks that clients that do not read their replies do not delay others. The longest request to
+/// `disk` has `portions` portions.
 fn keep_no_other_from(disk: MemoryDisk, portions: u64) {
     let (server, contents) = filled_disk(disk);
     let mut asleep: Vec<_> = (0..5).map(|_| Client::ready_structured(&server.socket())).collect();

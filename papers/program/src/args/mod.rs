@@ -83,10 +83,10 @@ pub(crate) enum Command {
     /// Compare figures with the numbers that the papers state, on one page with plots and tables.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
-    /// Forward connections between a client and a server on this machine, as slowly as a link.
+    /// Imitate a slow link: forward connections between a client and a server on this machine.
     ///
-    /// Each direction has a rate, which all connections share, and half of the delay. Buffers are
-    /// bounded: a slow reader slows its writer.
+    /// All connections share the link's rate in each direction. Each direction adds half of the
+    /// link's delay. Buffers are bounded: a slow reader slows its writer.
     #[command(after_help = RELAY_EXAMPLES)]
     Relay(RelayArgs),
     /// Work with memory traces: the lines of memory that programs read and wrote.

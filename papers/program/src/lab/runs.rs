@@ -51,7 +51,9 @@ fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
     NonZeroUsize::new(number).ok_or_else(|| "0 is not in 1..".to_owned())
 }
 
-/// Reads the traces in the directories whose file names are names of known programs.
+/// Reads the traces in `directories`. Skips files whose names do not belong to a known program.
+///
+/// Returns an error if a program has two traces.
 fn recorded(directories: &[PathBuf]) -> Result<Programs, ProgramError> {
     let mut traces = Vec::new();
     for directory in directories {
@@ -79,7 +81,7 @@ fn add_recorded(directory: &Path, traces: &mut Vec<(String, Trace)>) -> Result<(
     Ok(())
 }
 
-/// The name of the compressed file, as in the repository.
+/// The name of the compressed form of the file `name`.
 fn packed(name: &str) -> String {
     format!("{name}.gz")
 }

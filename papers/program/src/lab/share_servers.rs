@@ -116,8 +116,8 @@ impl ShareServers {
         self.folder.path().join(CLIENT_KEY)
     }
 
-    /// Replaces the relays with new ones to these servers, which share a link. Returns their
-    /// addresses.
+    /// Replaces the relays: starts one new relay for each of these servers. The new relays share
+    /// one link. Returns their addresses.
     fn relay(&mut self, to: &[SocketAddr], link: Link) -> Result<Vec<SocketAddr>, LabError> {
         self.end_relays();
         let stopwatch = Arc::new(Stopwatch::start());

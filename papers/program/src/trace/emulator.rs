@@ -90,7 +90,8 @@ pub(super) fn beside_us(name: &str) -> Result<PathBuf, CliError> {
     })
 }
 
-/// Finds the file that a name without a slash refers to in `PATH`, as shells do.
+/// Finds the file of a program as shells do: a name with a slash is a path, and any other name is
+/// searched for in `PATH`.
 pub(super) fn on_path(name: &OsStr) -> Option<PathBuf> {
     let candidates = if name.as_encoded_bytes().contains(&b'/') {
         vec![PathBuf::from(name)]

@@ -194,7 +194,8 @@ fn not_loaded(emulator: &Path) -> CliError {
     ))
 }
 
-/// Writes the trace. Returns its misses, the misses past a last-level cache, and its pages.
+/// Writes the trace. Returns its misses, the misses past a last-level cache, and its number of
+/// pages.
 fn write_trace(
     mut raw: &File,
     progress: &Progress,

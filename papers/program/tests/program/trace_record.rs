@@ -104,8 +104,8 @@ fn a_scan_reads_line_after_line() {
     assert_eq!(records(&dir, "--warm-up 0", scan), recorded, "the same run gives the same trace");
 }
 
-/// A program with sixteen loads in one block of code. Each load is from another line, and ten
-/// instructions follow each.
+/// A program with sixteen loads in one block of code. Each load reads a different cache line, and
+/// ten other instructions follow it.
 #[cfg(target_arch = "x86_64")]
 const ONE_BLOCK: &str = r#"
     static char lines[16 * 64 + 4096];
