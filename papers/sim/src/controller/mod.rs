@@ -345,8 +345,9 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     /// Uses the slot that starts at `slot`, as returned by [`Self::next_slot`], and appends the
     /// resulting events to `events`.
     ///
-    /// # Errors [`SimError::Engine`] for errors of the paths, and [`SimError::Spec`] if the
-    /// evictions at a context switch do not empty the stash. The simulation ends then.
+    /// # Errors
+    /// [`SimError::Engine`] for errors of the paths, and [`SimError::Spec`] if the evictions at a
+    /// context switch do not empty the stash. The simulation ends then.
     pub fn act(
         &mut self,
         slot: Cycle,
