@@ -22,7 +22,8 @@ struct Logged {
 }
 
 impl Logged {
-    /// Number of paths read. An access and an eviction read one path each.
+    /// Number of accesses. An access and an eviction read one path each, so these are the paths
+    /// read minus the evictions.
     fn moves(&self) -> usize {
         self.paths - self.evictions
     }

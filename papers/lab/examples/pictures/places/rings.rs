@@ -9,9 +9,9 @@ use super::diary::{BucketSlot, LEAF_LEVEL, TREE_TOP_LEVELS, VolumeStep};
 pub(super) enum Role {
     /// The checkpoint needs the contents of the place.
     Needed,
-    /// The place was written since the checkpoint.
+    /// The place has the latest contents of a bucket, written since the checkpoint.
     Newer,
-    /// The contents of the place are not needed.
+    /// The place has old contents of a bucket that the checkpoint does not need.
     Free,
 }
 
@@ -28,7 +28,8 @@ pub(super) fn levels() -> impl Iterator<Item = u8> {
     TREE_TOP_LEVELS..=LEAF_LEVEL
 }
 
-/// The contents of each place, by level and number, after some of the writes.
+/// The latest contents of each bucket, after some of the writes. The key is the level, and the
+/// number of the bucket in the order in which evictions write the level.
 type Versions = BTreeMap<(u8, u64), SlotContents>;
 
 /// Returns all places after `steps`, and the number of the next eviction.
