@@ -34,9 +34,10 @@ type FailedServers = Vec<(usize, StoreError)>;
 enum AttemptResult {
     /// All servers have finished the eviction.
     Finished,
-    /// Some servers are missing or astray.
+    /// Some servers are missing or astray, or still lack blocks.
     ServersMissing,
-    /// These servers failed to return the metadata that the client needs to plan the eviction.
+    /// These servers failed before the eviction began: they did not roll back, did not connect to
+    /// the others, or did not return the metadata that the client needs to plan the eviction.
     Failed(FailedServers),
     /// These servers failed during the eviction.
     NotEvicted(FailedServers),

@@ -66,7 +66,8 @@ impl Fetched {
         self.shares.iter().map(|shares| &shares[start..start + self.slot_bytes]).collect()
     }
 
-    /// Recovers a slot, and returns the numbers of the servers whose shares do not fit.
+    /// Recovers a slot. Returns its contents, with the numbers of the servers whose shares do not
+    /// fit.
     pub(super) fn decoded(
         &self,
         parties: Parties,

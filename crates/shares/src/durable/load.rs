@@ -61,8 +61,8 @@ impl ShareArray {
     }
 }
 
-/// The error that stopped loading. If it comes from [`Client::load`], it advises the user to create
-/// the volume again.
+/// The error that stopped loading. If it is an error of the client, its message advises the user to
+/// create the volume again.
 pub(super) struct LoadError(Error);
 
 impl From<Error> for LoadError {

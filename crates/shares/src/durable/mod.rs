@@ -52,8 +52,8 @@
 //! A plan holds the random choices for each tree: the block's new leaf, and the leaf to show if the
 //! block has no position. The log holds no contents of map blocks. An access counts once all
 //! servers have it in all trees. Until then the client repeats it, from the last map tree down to
-//! the first tree that lacks it. The first tree that lacks it is the data tree, which is written
-//! last, unless a disk lied about a sync. Servers that are one write ahead answer as they did
+//! the tree with the lowest number that lacks it. This is the data tree (number 0), which is
+//! written last, unless a disk lied about a sync. Servers that are one write ahead answer as they did
 //! before that write, so a repeated access sends and receives the same messages. Queries must
 //! repeat their shares as well, because servers add them to the marks of taken blocks. They are
 //! drawn from a seed derived from the plan's salt and from the query. If a server lies the second
@@ -202,8 +202,8 @@ impl DurableScheme for DurableS3Oram {
 /// If the position map does not fit on the client, moves it into smaller trees on the servers.
 ///
 /// # Errors
-/// [`InvalidConfig`](ErrorKind::InvalidConfig) if no part of the map that the client could keep
-/// fits into `client_bytes_max` bytes.
+/// `InvalidConfig` if even the smallest part of the map that a client must keep does not fit, or if
+/// the map cannot be in trees.
 fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Error> {
     let mut least = params.cost()?;
     let whole = least.client_bytes();

@@ -190,8 +190,9 @@ pub fn repair(
 /// Compares the progress of a server with the others. Does not check its shares.
 ///
 /// # Errors
-/// If too few other servers answer, or the server is ahead of all of them: then it may be the only
-/// server with the last writes.
+/// If the server cannot open its files, because its shares may be intact. Also if it is more than
+/// one step ahead of all other servers that answer: then it may be the only server with the last
+/// writes.
 pub fn needs_repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,

@@ -92,7 +92,7 @@ impl ShareArray {
     /// repeat accesses that enough servers have finished.
     ///
     /// # Errors
-    /// [`StateRolledBack`](ErrorKind::StateRolledBack) if the client's directory is older than the
+    /// `StateRolledBack` if the client's directory is older than the
     /// servers' state. Also if too few servers can participate.
     pub(super) fn query_progress(&mut self) -> Result<Vec<TreePoint>, Error> {
         if let Some(done) = &self.done {

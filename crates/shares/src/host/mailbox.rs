@@ -184,9 +184,8 @@ impl Mailbox {
     /// time `within`. While waiting, calls `is_given_up` regularly to check whether to stop.
     ///
     /// # Errors
-    /// [`WaitError::Late`] if the time is over. [`WaitError::Lost`] if there was no link to the
-    /// server for a short time, the server has already sent a later portion of the lane, or the
-    /// eviction is given up.
+    /// `Late` if the time is over. `Lost` if there was no link to the server for a short time, the
+    /// server has already sent a later portion of the lane, or the eviction is given up.
     pub(super) fn wait(
         &self,
         from: u8,

@@ -88,7 +88,8 @@ impl<F: Field> MappedTree<F> {
     }
 
     /// Returns the sealed block in a recovered slot, whose metadata must match `expected`. If
-    /// `expected` is `None`, returns zeros.
+    /// `expected` is `None`, the metadata must be zeros, and the bytes after them are returned
+    /// unchecked: zeros, if the servers are honest.
     ///
     /// # Errors
     /// [`ClientError::Metadata`] if the metadata does not match.

@@ -156,7 +156,8 @@ pub enum Request {
         /// The 2*t* + 1 servers whose shares all servers use.
         dealers: Vec<u8>,
     },
-    /// Rolls back the last eviction if this server finished it and not all servers did.
+    /// Rolls back the last eviction, if this server finished it. The client requests this if
+    /// another server did not finish the eviction.
     RollBack {
         /// The number of evictions before the one to roll back.
         evictions: u64,

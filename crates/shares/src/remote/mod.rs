@@ -189,7 +189,7 @@ impl SharedStore {
     }
 
     /// Reads pieces from all present servers, and counts the servers' votes for the contents of
-    /// each piece.
+    /// each piece. Fails if too few servers answer.
     fn vote(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.begin_call()?;
         let lengths = self.lengths(pieces)?;
@@ -239,8 +239,8 @@ impl SharedStore {
         }
     }
 
-    /// Runs `act` on all present servers at once. It must succeed on all of them; a server that
-    /// cannot be reached becomes missing.
+    /// Runs `act` on all present servers at once. A server that cannot be reached becomes missing.
+    /// Fails if `act` fails on a server for another reason, or if too few servers remain present.
     fn on_all_present(
         &mut self,
         act: impl Fn(&mut RemoteStore) -> Result<(), StoreError> + Sync,
@@ -256,8 +256,9 @@ impl SharedStore {
         self.check_enough()
     }
 
-    /// Waits for the answer of each server in turn. Once a link is lost, waits for all remaining
-    /// servers at once, so that reconnecting to one server does not delay the others.
+    /// Waits for the answer of each server in turn; `None` for a server that was not asked. Once a
+    /// link is lost, waits for all remaining servers at once, so that reconnecting to one server
+    /// does not delay the others.
     fn wait_for_all(
         &mut self,
         asked: Vec<Option<Result<PendingComputation, StoreError>>>,

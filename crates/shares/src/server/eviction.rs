@@ -230,8 +230,9 @@ impl<F: Field> Server<F> {
         Ok(())
     }
 
-    /// Rolls back the eviction that is in progress, or the last eviction if this server finished it
-    /// and another server did not. Idempotent: a server without such an eviction does not change.
+    /// Rolls back the eviction that is in progress, or the last eviction if this server has
+    /// finished but not committed it. Idempotent: a server without such an eviction does not
+    /// change.
     pub fn roll_back(&mut self) {
         self.evicting = None;
         if let Some(RollbackState { buckets, written }) = self.rollback.take() {

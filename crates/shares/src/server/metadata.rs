@@ -56,8 +56,9 @@ impl<F: Field> Server<F> {
         Ok(slots.flat_map(|slot| &slot[..self.metadata_elements]).copied().collect())
     }
 
-    /// Marks the selected slot as taken. Empty buckets are skipped: none of their slots can be
-    /// selected, and which buckets are empty is public.
+    /// Marks the selected slot as taken; does nothing if slots have no metadata. Fails if no block
+    /// was selected. Empty buckets are skipped: none of their slots can be selected, and which
+    /// buckets are empty is public.
     pub(super) fn mark_taken(&mut self) -> Result<(), Refused> {
         if self.metadata_elements == 0 {
             return Ok(());

@@ -49,8 +49,8 @@ fn party(server: usize) -> u8 {
 pub(crate) const SERVERS: &str = "servers";
 pub(crate) const COLLUDING: &str = "colluding";
 
-/// The names of two facts about an array: the levels of its data tree, and the levels of its map
-/// trees, if there are any.
+/// The names of two facts about an array: the number of levels of its data tree, and the number of
+/// levels of each map tree, if there are any.
 pub(crate) const LEVELS: &str = "levels";
 pub(crate) const MAP_LEVELS: &str = "map_levels";
 

@@ -16,8 +16,9 @@ pub(crate) struct World<F: Field> {
     pub(crate) client: Client<F>,
     pub(crate) servers: Vec<Server<F>>,
     pub(crate) coins: StdRng,
-    /// The servers whose answers are used, and the dealers: 2t + 1 each.
+    /// The 2t + 1 servers whose answers the client uses.
     pub(crate) answering: Vec<u8>,
+    /// The 2t + 1 servers that deal in evictions.
     pub(crate) dealing: Vec<u8>,
     /// The messages that each server received, in order; `None` if they are not recorded.
     pub(crate) seen: Option<Vec<Vec<SentMessage<F::Element>>>>,
