@@ -20,8 +20,7 @@ pub(crate) struct Tally {
     kinds: BTreeMap<PointKind, KindCounts>,
     /// Number of distinct points for each kind of operation that the first fault struck.
     operations: BTreeMap<String, u64>,
-    /// Numbers of distinct points, by the parts of store and directory that survived the first
-    /// life.
+    /// Numbers of distinct points, by the survival modes of store and directory in the first life.
     survivals: BTreeMap<String, u64>,
     seen: HashSet<DistinctPoint>,
     lives: u64,

@@ -70,8 +70,8 @@ pub fn unmount_served(
 }
 
 /// Unmounts the topmost mount at `directory` if it is a file system on `disk`, or a FUSE mount that
-/// shows a disk. Returns whether it was one. With `lazily`, the mount disappears at once and ends
-/// when no process uses it any more.
+/// shows a disk. Returns whether there was such a mount. With `lazily`, the mount disappears at
+/// once and ends when no process uses it any more.
 pub(super) fn unmount_ours(
     directory: &Path,
     disk: &Path,

@@ -108,7 +108,7 @@ pub(super) fn admit<B>(
     }
 }
 
-/// The value of a header. `None` unless the header occurs exactly once.
+/// The value of a header that occurs exactly once and is text; otherwise `None`.
 fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;

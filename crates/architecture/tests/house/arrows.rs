@@ -276,7 +276,7 @@ fn check(from: &str, to: &str, kind: DependencyKind) -> Result<(), String> {
     }
 }
 
-/// Checks that no crate of the product depends on one of the papers.
+/// Returns an error if `from` is a crate of the product and `to` is one of [`PAPERS`].
 fn knows_papers(from: &str, to: &str) -> Result<(), String> {
     if PAPERS.contains(&to) && !PAPERS.contains(&from) {
         return Err(format!(

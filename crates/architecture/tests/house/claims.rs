@@ -112,8 +112,8 @@ fn sources(root: &Path) -> Sources {
     files.map(read).collect()
 }
 
-/// Whether `test`, a name `CRATE/TARGET MODULE::…::FUNCTION`, is a function in a file of that
-/// target, with each module in the path of the file or in the file itself.
+/// Whether `test` is written as `CRATE/TARGET MODULE::…::FUNCTION` and names a function in a file
+/// of that target. Each module must be part of the file's path, or be defined in the file.
 fn is_test(sources: &Sources, test: &str) -> bool {
     let Some((target, path)) = test.split_once(' ') else { return false };
     let Some((package, target)) = target.split_once('/') else { return false };
@@ -146,8 +146,8 @@ fn cited(text: &str) -> BTreeSet<(&str, &str)> {
     links.filter_map(link).collect()
 }
 
-/// The names of functions between backquotes in `text` that have at least [`WORDS_MIN`] words, and
-/// so must be tests. Paths of modules before a name are left out.
+/// Returns the names of tests in `text`: the names between backquotes that have at least
+/// [`WORDS_MIN`] words and the form of function names. Omits the modules before a name.
 fn tests_named(text: &str) -> Vec<&str> {
     let quoted = text.split('`').skip(1).step_by(2);
     let names = quoted.map(|quoted| quoted.rsplit("::").next().expect("there is a last one"));

@@ -96,8 +96,9 @@ fn wants(package: &Package) -> Vec<String> {
     wants
 }
 
-/// Whether a package with this dependency on a workspace crate can be built outside the repository:
-/// the crate can be published, or cargo leaves the dependency out of the package.
+/// Whether this dependency on a workspace crate is declared correctly: with a version if the crate
+/// can be published; otherwise as a dev-dependency without a version, which cargo leaves out of
+/// packages.
 fn is_there_for_others(dependency: &Dependency) -> bool {
     let is_kept = KEPT.contains(&dependency.name.as_str());
     let is_left_out =

@@ -89,7 +89,8 @@ impl fmt::Display for ReusedRandomness {
 }
 
 impl SharingLog {
-    /// Records a request of the client to each server.
+    /// Records the requests that the client sends to servers 1, 2 and so on at the same time.
+    /// `None` if a server gets no request.
     pub(super) fn record_requests(&mut self, requests: &[Option<(u8, Request)>]) {
         let first = requests.iter().flatten().next();
         if let Some((tree, Request::Select { at, select })) = first {

@@ -83,8 +83,8 @@ impl Survival {
 /// The effect of a failed sync on changes that were not durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FailedSync {
-    /// Some of the changes are lost, although reads show them until the next crash and a later sync
-    /// succeeds. The others become durable. Linux behaves in this way.
+    /// Some of the changes are lost, and the others become durable. Reads show the lost changes
+    /// until the next crash, and a later sync succeeds without them. Linux behaves in this way.
     #[default]
     Drops,
     /// A later sync makes the changes durable.
@@ -143,7 +143,7 @@ impl Counts {
 /// The first operation of a run that a fault struck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FailedOperation {
-    /// The number of the operation.
+    /// The number of the operation, or of the step if the fault was at a station.
     pub operation: u64,
     /// The kind of the operation.
     pub kind: OpKind,

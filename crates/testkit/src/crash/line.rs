@@ -77,8 +77,8 @@ impl LineEnd {
         self.line.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads available bytes into `buffer`. Returns 0 at the end of the line. Bytes that arrived
-    /// before the cut can still be read.
+    /// Reads available bytes into `buffer`. Returns 0 if the line is cut and all bytes that arrived
+    /// before the cut have been read.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] if no byte arrives within `within`.
@@ -118,9 +118,9 @@ impl LineEnd {
         self.line.changed.notify_all();
     }
 
-    /// Waits until the other side has handled all requests and waits for more. If another thread
-    /// reads at this end, also waits until that thread has read all answers, or has noticed the
-    /// cut.
+    /// Waits until the other side has handled all requests and waits for more, or until the line is
+    /// cut. If another thread reads at this end, also waits until that thread has read all answers
+    /// or, after a cut, has [finished](Self::stop_reading).
     ///
     /// # Panics
     /// After a minute, because the order of events would no longer depend only on the seed.

@@ -137,7 +137,7 @@ impl Medium {
         verdict.answer()
     }
 
-    /// Makes the oldest writes durable.
+    /// Makes the oldest pending writes durable: `writes` of them.
     fn write_back_first(&mut self, writes: usize) {
         for write in self.pending.drain(..writes) {
             put(&mut self.durable, write.offset, &write.bytes);
@@ -153,8 +153,9 @@ impl Medium {
         }
     }
 
-    /// Crashes. A random survival can leave holes in the part by which the medium grew since the
-    /// last sync. They show the bytes of `beneath`, and zeros after its end.
+    /// Crashes. If survival is random, each pending write survives with probability `kept_share`,
+    /// and holes can remain in the part by which the medium grew since the last sync. The holes
+    /// show the bytes of `beneath`, and zeros after its end.
     pub(super) fn crash(
         &mut self,
         survival: Survival,
@@ -189,7 +190,8 @@ impl Medium {
         }
     }
 
-    /// Makes some pending writes durable and forgets the rest.
+    /// Makes each pending write durable with probability `kept_share`, and forgets the others. If
+    /// `torn`, chooses the sectors of a write that becomes durable in the same way.
     fn keep_some(
         &mut self,
         kept_share: f64,

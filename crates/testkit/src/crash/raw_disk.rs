@@ -68,7 +68,8 @@ impl RawDisk {
     }
 
     /// Forgets the whole blocks within the range of `bytes` bytes from `offset` on. Returns the
-    /// start and end of these blocks in bytes; without whole blocks, the end of the range twice.
+    /// start and end of these blocks in bytes. If the range contains no whole block, returns the
+    /// end of the range twice.
     fn forget(
         &self,
         volume: &mut Volume,

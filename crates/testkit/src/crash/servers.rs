@@ -63,7 +63,7 @@ impl World {
         self.state().message(from, to)
     }
 
-    /// Sends a message between the client of this run and a server, and returns the outcome. The
+    /// Sends a message between a server and the client of run `run`, and returns the outcome. The
     /// message counts as an operation of the client.
     pub fn message_of_client(&self, run: u64, from: u8, to: u8) -> Delivery {
         let mut state = self.state();

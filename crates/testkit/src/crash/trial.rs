@@ -176,7 +176,8 @@ where
     O: FnMut() -> Result<D, DiskError>,
     S: Iterator<Item = WorkloadStep>,
 {
-    /// Opens and checks the disk, and runs at most `steps` steps, until a step fails.
+    /// Opens and checks the disk, and runs at most `steps` steps, until a step fails. Returns the
+    /// disk, or `None` if it did not open.
     fn live(&mut self, steps: usize) -> Result<Option<D>, Loss> {
         let mut device = match (self.open)() {
             Ok(device) => device,
@@ -209,7 +210,7 @@ where
         Ok(Some(device))
     }
 
-    /// Accepts an error of the disk if a fault has occurred. Otherwise the error is a loss.
+    /// Accepts an error of the disk if a fault has occurred in this run. Otherwise returns a loss.
     fn excuse(&self, what: &str, error: &DiskError) -> Result<(), Loss> {
         match self.world.faults_fired() {
             0 => Err(Loss {

@@ -96,8 +96,8 @@ impl Snapshot {
     }
 }
 
-/// Crashes each disk independently. Returns the fraction of unsynced writes that the first disk
-/// kept.
+/// Crashes each disk independently. If survival is random, each unsynced write survives with a
+/// probability that is drawn for its disk. Returns this probability for the first disk.
 pub(super) fn crash_disks<'d>(
     disks: impl IntoIterator<Item = &'d mut Medium>,
     survival: Survival,

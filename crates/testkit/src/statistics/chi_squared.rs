@@ -25,10 +25,12 @@ pub fn uniformity(counts: &[u64]) -> f64 {
 /// 3.3.2 B).
 ///
 /// Sorts each value of a pair into one of `bins` bins, and tests the `bins²` cells for uniformity.
-/// The pairs must not overlap, so that they are independent. Two-sided.
+/// The values are below `range`, which is a multiple of `bins`. The pairs must not overlap, so that
+/// they are independent. Two-sided.
 ///
 /// # Panics
-/// In the cases of [`uniformity`] and [`histogram`].
+/// With fewer than two bins, more bins than `range`, or too few samples for the number of cells (see
+/// [`EXPECTED_MIN`]), or if a value is too large.
 pub fn uniformity_of_pairs(
     pairs: impl IntoIterator<Item = (u64, u64)>,
     range: u64,

@@ -68,13 +68,15 @@ impl Block {
         self.requests.clear();
     }
 
-    /// Sets the contents as if just written: another crash may bring back the durable contents.
+    /// Sets the contents as if just written and not durable: another crash may bring back any
+    /// contents that this one could have left.
     pub(super) fn show(&mut self, content: Vec<u8>, submitted: u64, answered: u64) {
         self.base = self.contents(|request| request.durable);
         self.requests = vec![BlockRequest { answered, ..BlockRequest::new(0, content, submitted) }];
     }
 
-    /// Marks requests as durable, and folds leading groups of durable requests into the base.
+    /// Marks the requests that `is_pinned` selects as durable, and folds leading groups of durable
+    /// requests into the base.
     pub(super) fn pin(&mut self, is_pinned: impl Fn(&BlockRequest) -> bool) {
         for request in &mut self.requests {
             request.durable |= is_pinned(request);

@@ -1,5 +1,5 @@
-//! Properties of the simulation: it conforms while it runs, synced data stays, no unwritten data
-//! appears, and handles of an earlier run fail.
+//! Properties of the simulation: without faults, store and directory behave as their traits demand;
+//! synced data stays; no unwritten data appears; handles of an earlier run fail.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
