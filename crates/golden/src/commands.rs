@@ -20,7 +20,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Returns the operation with this number.
+    /// Returns the operation with this number; `None` if there is no such operation.
     pub fn from_number(number: i32) -> Option<Self> {
         match number {
             0 => Some(Self::Read),
@@ -165,6 +165,7 @@ impl Generator {
     }
 
     /// Draws the address of an absent block. Prefers a removed block, if a few draws find one.
+    /// `None` if a few further draws find no absent block at all.
     fn draw_absent(&mut self, blocks: &Blocks) -> Option<u64> {
         for _ in 0..if self.known.is_empty() { 0 } else { 8 } {
             let address = self.draw_known();

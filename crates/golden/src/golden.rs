@@ -116,7 +116,8 @@ impl Golden {
     ///
     /// # Errors
     /// [`Problem::Misuse`] if the address or the leaf does not exist, `data` is not one block long,
-    /// or the block to append is present. The model is then unchanged.
+    /// or the block to append is present; the model is then unchanged. Also if the stash stays over
+    /// its bound.
     pub fn command(
         &mut self,
         operation: Operation,

@@ -8,7 +8,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`params`] | parameters of a controller, and the checks on them |
-//! | [`layout`] | where a bucket lies in the memory of the controller |
+//! | [`layout`] | the address of each bucket in the memory of the controller |
 //! | [`image`](mod@image) | the controller's memory, and the engine's store over it |
 //! | [`expected`] | the output still expected from the controller |
 //! | [`commands`] | random commands |
@@ -37,8 +37,9 @@ pub enum Problem {
     /// The controller's output differs from the engine's.
     #[error("mismatch: {0}")]
     Mismatch(String),
-    /// The bench called the model with invalid arguments or in a wrong state. The model is
-    /// unchanged.
+    /// The bench called the model with invalid arguments or in a wrong state; the model is then
+    /// unchanged. Also if the engine fails, or blocks stay in the stash after too many evictions;
+    /// the model must then not be used any more.
     #[error("misuse: {0}")]
     Misuse(String),
 }

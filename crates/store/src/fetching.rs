@@ -17,7 +17,8 @@ pub(crate) struct Fetch {
 /// only one request. Which requests miss depends only on earlier reads, which are public.
 #[derive(Default)]
 pub(crate) struct Fetching {
-    /// Whether most requests of the latest trip missed the page cache.
+    /// Whether most requests of the latest trip missed the page cache. If the trip tried the cache
+    /// for only one request: whether that request missed.
     is_cold: bool,
     /// The requests of the current trip, with adjacent requests joined. The list is a field so that
     /// its memory is reused.
@@ -41,7 +42,8 @@ fn join_neighbours(fetches: &[Fetch], requests: &mut Vec<Fetch>) {
     }
 }
 
-/// Joins two fetches if the second directly follows the first; `None` otherwise.
+/// Joins two fetches if the second follows the first as in `join_neighbours`, and the joined
+/// request is at most `REQUEST_BYTES_MAX` long; `None` otherwise.
 fn joined(first: &Fetch, second: &Fetch) -> Option<Fetch> {
     let padding = second.extent.start.checked_sub(first.extent.end())?;
     let bytes = usize::try_from(second.extent.end() - first.extent.start).ok()?;

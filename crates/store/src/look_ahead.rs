@@ -20,9 +20,10 @@ use crate::pending::Pending;
 /// ignored.
 const WAITING_MAX: usize = 128;
 
-/// The maximum number of trips that are read ahead at a time, and of their bytes. The bytes should
-/// stay in a processor's cache until the store uses them.
+/// The maximum number of trips that are read ahead at a time.
 const BUFFERS_MAX: usize = 16;
+/// The maximum number of bytes of these trips. The bytes should stay in a processor's cache until
+/// the store uses them.
 pub(crate) const READ_AHEAD_BYTES_MAX: usize = 4 << 20;
 
 /// A thread that reads announced trips ahead.
@@ -172,8 +173,8 @@ impl ReadAheadQueue {
     }
 }
 
-/// Wakes a store that waits for the thread when the thread ends. So the store continues even if the
-/// thread panics.
+/// When the thread ends, wakes a store that waits for it. So the store continues even if the thread
+/// panics.
 struct OnPanic<'a>(&'a ReadAheadQueue);
 
 impl Drop for OnPanic<'_> {
@@ -225,7 +226,8 @@ impl LookAhead {
     }
 
     /// Takes the trip that was announced with `extent`, if the thread has read it or is reading it
-    /// and the file has not changed since. Takes back the buffer of the trip `used`.
+    /// and the file has not changed since. If the trip still waits for the thread, cancels it and
+    /// returns `None`. Takes back the buffer of the trip `used`.
     pub(crate) fn take(&mut self, extent: Option<Extent>, used: Option<Trip>) -> Option<Trip> {
         let mut trips = self.queue.trips();
         if let Some(used) = used {

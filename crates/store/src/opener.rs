@@ -331,7 +331,8 @@ impl Location {
     }
 
     /// Opens storage for inspection, even if another client has it open. [Opening](Self::open) the
-    /// storage later fences that client. Returns `None` if opening would fence no client.
+    /// storage later fences that client. Returns `None` if the storage is only in local files:
+    /// opening these fences no client.
     ///
     /// # Errors
     /// See [`Self::open`].
@@ -450,9 +451,9 @@ impl Location {
         }
     }
 
-    /// Whether the existing files may be leftovers of an interrupted [`Self::create`] for these
-    /// shapes. Each such file is missing, is empty, or has full length and contains only headers.
-    /// Then [`Self::remove`] loses no data.
+    /// Whether the files of this location may be leftovers of an interrupted [`Self::create`] for
+    /// these shapes: each file is missing, is empty, or has full length but takes too little space
+    /// for more than headers. Then [`Self::remove`] loses no data. `false` if no file is needed.
     ///
     /// # Errors
     /// If the storage cannot hold the shapes.

@@ -330,7 +330,7 @@ impl FileStore {
         Ok(())
     }
 
-    /// Starts write-back of the page cache.
+    /// Starts write-back of the page cache. Does nothing with direct I/O.
     fn begin_sync(&mut self) -> io::Result<()> {
         if !self.options.direct {
             let syncer = match self.syncer.take() {

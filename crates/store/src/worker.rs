@@ -16,7 +16,7 @@ use crate::opener::BoxedStore;
 #[derive(Default)]
 pub(crate) struct TripShare {
     pub(crate) pieces: Vec<Piece>,
-    /// The index of each piece in the trip.
+    /// For each piece of the share, its index in the whole trip.
     pub(crate) which: Vec<usize>,
     /// The bytes of a read: the contents of the pieces, one after the other.
     pub(crate) bytes: Vec<u8>,
@@ -40,7 +40,7 @@ pub(crate) struct Worker {
     thread: Option<JoinHandle<()>>,
     /// The member's share of the next or the latest trip.
     pub(crate) share: TripShare,
-    /// Whether the thread has begun a job and its outcome was not received yet.
+    /// Whether an operation was sent to the thread and its outcome was not received yet.
     is_busy: bool,
 }
 

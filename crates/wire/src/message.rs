@@ -182,7 +182,8 @@ pub enum Answer {
 /// An opened volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opened {
-    /// The session number, greater than that of each earlier opening for writing.
+    /// The session number: 0 for a reader, otherwise greater than the number of each earlier
+    /// opening for writing.
     pub session: u64,
     /// A random number that the server draws when it opens the store. While the number stays the
     /// same, no write has been lost. If it changes, all unflushed writes may be lost.

@@ -55,11 +55,12 @@ impl ClientTls {
         Ok(Self(Arc::new(config)))
     }
 
-    /// Performs the handshake as the client, within `within`.
+    /// Performs the handshake as the client, within `within`. Then waits for the server to accept
+    /// the client, again for at most `within`.
     ///
     /// # Errors
     /// [`ErrorKind::PermissionDenied`] if the server has another key or refuses this client; I/O
-    /// errors of the link.
+    /// errors of the link; `InvalidData` if the server's first byte is not its acceptance.
     pub fn handshake(&self, stream: TcpStream, within: Duration) -> io::Result<Link> {
         // The key identifies the server. The name is neither checked nor sent.
         let name = ServerName::IpAddress(std::net::Ipv4Addr::LOCALHOST.into());
@@ -125,8 +126,8 @@ fn provider() -> CryptoProvider {
     provider
 }
 
-/// Connects to a server and runs `handshake`. Tries each address of the server until one succeeds;
-/// `within` applies to each.
+/// Connects to a server and runs `handshake`. Tries each address of the server until one succeeds.
+/// Each address has `within` to connect; `handshake` receives the rest of this time.
 ///
 /// # Errors
 /// The error of the last address, or of resolving the host name.

@@ -1,7 +1,7 @@
 //! Golden vectors: the exact contents of storage after a fixed workload under a fixed key.
 //!
-//! They serve readers who want to see a bucket, implementers of the format in other languages, and
-//! as a guard against accidental changes of the format. The files are in `tests/golden/`; those in
+//! They show readers the bytes of a bucket, serve as tests for implementations in other languages,
+//! and guard against accidental changes of the format. The files are in `tests/golden/`; those in
 //! `tests/golden/corrupt/` are named after their defect. After a deliberate change, write them
 //! again and review the difference:
 //!

@@ -1,5 +1,5 @@
-//! Tests of the hook that reports the steps of an access, and of visits to all blocks with their
-//! leaves and buckets, both of which a golden model needs. Also tests that ORAMs can move to
+//! Tests of two functions that a golden model needs: the hook that reports the steps of an access,
+//! and the visit to all blocks with their leaves and buckets. Also tests that ORAMs can move to
 //! another thread.
 
 use std::collections::BTreeMap;

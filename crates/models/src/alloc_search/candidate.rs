@@ -71,7 +71,7 @@ impl Candidate {
         (records > 0).then(|| cycles as f64 / records as f64)
     }
 
-    /// The cost that the search of `plan` minimizes.
+    /// The cost that the search of `plan` minimizes. `None` if it was not measured.
     pub fn cost<J: Judge>(&self, plan: &SearchPlan<J>) -> Option<f64> {
         match plan.judge.channels() {
             None => self.slots_per_access(plan),

@@ -37,8 +37,8 @@ pub struct Time {
 pub struct Run {
     /// The seed of all randomness in the run.
     pub seed: u64,
-    /// Number of accesses counted. In a run that simulates time: number of paths for requested
-    /// blocks and for the position map.
+    /// Number of accesses to count; a run that stopped early made fewer. In a run that simulates
+    /// time: number of paths for requested blocks and for the position map.
     pub accesses: u64,
     /// Number of background evictions during the counted accesses.
     pub evictions: u64,
@@ -64,7 +64,8 @@ impl Run {
     }
 }
 
-/// Runs `accesses` accesses on `profile`, and checks the invariants of the ORAM at the end.
+/// Runs the warm-up of `plan` and `accesses` counted accesses on `profile`. Checks the invariants
+/// of the ORAM at the end. Calls `progress` with the number of accesses since its previous call.
 ///
 /// # Errors
 /// [`Error::Engine`] if the engine refuses the plan or fails.

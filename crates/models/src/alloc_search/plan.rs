@@ -53,7 +53,7 @@ pub struct SearchPlan<J = BySlots> {
     /// too. If it is deeper than the searched tree by `n` levels, the client keeps `n` more levels
     /// of it.
     pub endurance_leaf_level: u8,
-    /// Number of accesses of the run on the last tree.
+    /// Accesses counted in the run on the last tree. In a search by time: number of trace records.
     pub endurance_accesses: u64,
     /// The seed of all randomness.
     pub seed: u64,
@@ -172,13 +172,13 @@ impl<J: Judge> SearchPlan<J> {
         path_slots * self.scheme.paths_per_access() * (1.0 + extra)
     }
 
-    /// Number of accesses per profile, including the warm-up.
+    /// Number of steps per profile, over all runs and including the warm-up. A step is an access
+    /// or, in a search by time, a record.
     pub(super) fn accesses_per_profile(&self) -> u64 {
         self.steps_of_run(self.accesses_per_run()) * u64::from(self.runs)
     }
 
-    /// Number of steps of a run that counts `accesses`, including the warm-up. A step is an access
-    /// or, in a search by time, a record.
+    /// Number of steps of a run that counts `accesses` steps, including the warm-up.
     pub(super) fn steps_of_run(&self, accesses: u64) -> u64 {
         match self.judge.channels() {
             None => accesses + self.warm_up_accesses(),

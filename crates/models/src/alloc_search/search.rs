@@ -14,7 +14,8 @@ pub trait Bench<J>: Sync {
     /// Announces that `steps` more steps will run.
     fn planned(&self, steps: u64);
 
-    /// Runs `accesses` accesses on `profile`, with all randomness from `seed`.
+    /// Runs a warm-up and `accesses` counted accesses (records in a search by time) on `profile`,
+    /// with all randomness from `seed`.
     ///
     /// # Errors
     /// The error of the failed run.
@@ -89,8 +90,9 @@ pub fn steps_down<J: Judge>(plan: &SearchPlan<J>, profile: &Profile) -> Vec<Prof
 }
 
 /// The paper's first profile: one slot less on all levels in storage, down to the deepest level
-/// that the space limit allows. (The paper names only that level. The levels above it would be the
-/// first to follow.)
+/// that the space limit allows. If the limit allows none, only the topmost of these levels has one
+/// slot less. (The paper names only the deepest level. The next steps of the search would shrink
+/// the levels above it anyway.)
 fn start<J: Judge>(plan: &SearchPlan<J>) -> Profile {
     let uniform = plan.uniform();
     let top = usize::from(plan.tree_top_levels);
@@ -169,8 +171,10 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         extra(evictions_per_access) <= extra(least) + self.plan.extra_evictions_max
     }
 
-    /// Runs the profile taken last on the last tree. Falls back to an earlier profile if that is
-    /// better there. A search by time only uses another seed, not another tree.
+    /// Runs the most recently taken profile on the last tree. Falls back to an earlier one if
+    /// the later one exceeds the limits there or moves more slots, and to the uniform tree if no
+    /// profile is accepted. A search by time only uses another seed, not another tree, and does not
+    /// fall back.
     fn run_last_tree(
         &self,
         baseline: &Candidate,

@@ -111,8 +111,8 @@ impl VolumeModel {
         }
     }
 
-    /// Reads consecutive paths in the tree of a class, and makes the evictions that are due in
-    /// every tree.
+    /// Reads `blocks` consecutive paths from a random leaf on, in the trees of the range class with
+    /// index `at`. Then makes the evictions that are due, in the trees of all classes.
     fn access(
         &mut self,
         at: usize,

@@ -615,7 +615,7 @@ impl BucketStore for RemoteStore {
     }
 }
 
-/// Computes the positions of the trees, if every bucket fits into a message.
+/// Computes the positions of the trees. Fails if a bucket does not fit into a message.
 fn layout(shapes: &[TreeShape]) -> Result<FileLayout, OpenError> {
     let mut levels = shapes.iter().flat_map(TreeShape::levels).filter(|level| level.buckets > 0);
     if let Some(level) = levels.find(|level| level.bucket_bytes > LONGEST_PIECE_BYTES as u64) {

@@ -42,7 +42,8 @@ impl OpenFailure {
         matches!(self, Self::Lost(error) if error.kind() == ErrorKind::ConnectionRefused)
     }
 
-    /// Whether another attempt may succeed soon. It may if this attempt has reached the server.
+    /// Whether another attempt may succeed soon: the link broke after it was established, or the
+    /// server had no connection left for this client.
     fn may_pass(&self) -> bool {
         use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
         match self {
@@ -88,9 +89,9 @@ impl AuthenticatedLink {
     }
 
     /// Retries [`connect`](Self::connect) for `retry_opening_for` while the server drops the link
-    /// or has no connection left. Also retries if the server was reached and then refuses
-    /// connections, because it is restarting. A flood of other connections may displace a client
-    /// during its handshake.
+    /// or has no connection left. If the server refuses connections after that, it is probably
+    /// restarting, so this retries, too. A server under a flood of connections may drop the link of
+    /// a client during its handshake.
     pub(super) fn connect_retrying(
         connector: &mut dyn Connector,
         options: &RemoteOptions,

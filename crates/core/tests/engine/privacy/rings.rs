@@ -35,7 +35,8 @@ impl Rings {
         new
     }
 
-    /// Replaces the places in the pieces of a call with the buckets in these places.
+    /// Replaces each place in the pieces of a call with the bucket whose latest version is there.
+    /// For a write, simulates the next eviction first.
     ///
     /// # Panics
     /// If a call reads a version that is not the latest, or writes to another place than that of

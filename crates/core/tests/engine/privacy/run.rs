@@ -449,8 +449,8 @@ impl States {
         self.most_at_start = self.most_at_start.max(stash.blocks());
     }
 
-    /// Checks that each of the rare states that runs over all workloads should reach occurred at
-    /// least `times` times, and that blocks were stuck in the stash.
+    /// Checks the rare states that runs over all workloads must reach: each occurred at least
+    /// `times` times, and blocks were stuck in the stash.
     #[track_caller]
     pub(crate) fn assert_rare_ones_occurred(&self, times: usize) {
         let states = [self.stash_hits, self.stash_empty, self.never_written_reads, self.repeats];
@@ -458,8 +458,8 @@ impl States {
         assert!(self.peak_stash_blocks >= 4, "blocks were never stuck: {self:?}");
     }
 
-    /// Checks that each of the rare states that only Freecursive ORAM has occurred at least `times`
-    /// times.
+    /// Checks the rare states of Freecursive ORAM that other ORAMs do not have: each occurred at
+    /// least `times` times.
     #[track_caller]
     pub(crate) fn assert_rare_ones_of_the_frontend_occurred(&self, times: u64) {
         let FrontTally { position_map_accesses, remap_accesses, plb_hits, .. } = self.frontend;

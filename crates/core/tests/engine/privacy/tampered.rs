@@ -1,5 +1,5 @@
-//! Tests of the view of an active adversary against Freecursive ORAM with PMMAC: until detection,
-//! the paths of an honest run, and a complete access at the end.
+//! Tests of the view of an active adversary against Freecursive ORAM with PMMAC. Until detection,
+//! the adversary must see the paths of an honest run. The last access must be complete.
 
 use oblivio_core::scheme::PathScheme;
 use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
