@@ -31,8 +31,8 @@ impl BadLinks {
         address
     }
 
-    /// Relays a connection up to the cut. Bytes in transit at the cut are lost. Any error ends the
-    /// link.
+    /// Relays a connection until the client has sent `end_after` bytes, and then cuts it. Bytes in
+    /// transit at the cut are lost. Any error ends the link.
     fn carry(&self, client: &TcpStream) {
         let Ok(server) = TcpStream::connect(self.to) else { return };
         thread::scope(|scope| {

@@ -45,7 +45,7 @@ struct RunningServer {
 }
 
 impl DemoServers {
-    /// The names of all files that servers of either kind create in the directory of the
+    /// The names of all files and folders that servers of either kind need in the directory of the
     /// demonstration.
     pub(super) fn made() -> impl Iterator<Item = String> {
         let of_each = (1..=SERVERS_MAX).flat_map(|number| [folder_name(number), key_name(number)]);

@@ -24,7 +24,8 @@ pub(crate) struct ViewEvaluation {
 impl ViewEvaluation {
     /// Evaluates the view in a file, or the views of several share servers of one volume. With
     /// share servers, evaluates what the servers `parties` saw, or all servers if `parties` is
-    /// empty. Collects the data to draw the tree `drawn`; by default, the tree with the most reads.
+    /// empty. Collects the data to draw the tree `drawn`; by default, among the trees that show
+    /// leaves, the tree with the most reads.
     pub(crate) fn read(
         paths: &[PathBuf],
         parties: &[u8],

@@ -18,7 +18,7 @@ pub(super) enum WriteOrder {
 #[derive(Clone, Copy, Default)]
 pub(super) struct WriteOrderCounter {
     last: Option<u64>,
-    /// Number of steps from one write to the next.
+    /// Number of steps from one write to the next, except repetitions of the same bucket.
     steps: u64,
     /// Number of steps from a bucket to the next higher index.
     to_the_next: u64,

@@ -16,8 +16,8 @@ pub(super) struct Parties {
 }
 
 impl Parties {
-    /// The named servers; without names, all recorded ones. `None` if storage is not divided among
-    /// servers, or the views do not record servers.
+    /// The named servers; without names, all recorded ones. `None` for a single view that records
+    /// no servers, if no server is named. Otherwise, a view that records no servers is an error.
     pub(super) fn of(inputs: &[ViewInput], named: &[u8]) -> Result<Option<Self>, CliError> {
         let mut servers: Option<ViewServers> = None;
         for input in inputs {
@@ -82,7 +82,8 @@ impl Parties {
     }
 }
 
-/// The servers of two files. No server may be recorded in both.
+/// The servers of two files. Fails if the files are of different volumes, or a server may be
+/// recorded in both.
 fn joined(one: ViewServers, other: ViewServers) -> Result<ViewServers, CliError> {
     let is_one_volume = (one.count(), one.colluding()) == (other.count(), other.colluding());
     if !is_one_volume {

@@ -35,7 +35,8 @@ pub(crate) struct SearchedSlots {
     tree: RawParams,
 }
 
-/// `oblivio plan --alloc`: searches, and saves the result.
+/// `oblivio plan --alloc`: searches the slots of each level, and saves the result if
+/// `--alloc-output` is given. Returns the plan with these slots.
 pub(super) fn search(uniform: VolumePlan, args: &AllocArgs) -> Result<VolumePlan, CliError> {
     let tree = tree_of(&uniform.params)?;
     let plan = alloc_search::SearchPlan {

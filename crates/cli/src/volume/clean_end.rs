@@ -46,8 +46,8 @@ impl GracefulStop {
         self.state().is_requested
     }
 
-    /// Records that the process is ending, even if no signal requested it, and that the step `what`
-    /// must be over before.
+    /// Records that the process is ending, even if no signal requested it, and that it ends only
+    /// after the step `what`.
     pub(super) fn set_waiting_for(&self, what: impl Into<String>) {
         *self.state() = State { is_requested: true, waits_for: what.into() };
     }

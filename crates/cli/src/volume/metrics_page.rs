@@ -71,7 +71,8 @@ fn refusal(head: &[u8], address: SocketAddr) -> Option<(&'static str, String)> {
     None
 }
 
-/// The value of the only `Host` header. `None` if there is no such header, or more than one.
+/// The value of the only `Host` header. `None` if there is no such header or more than one, or if
+/// it is malformed.
 fn host(head: &[u8]) -> Option<&str> {
     let lines = head.split(|byte| *byte == b'\n').skip(1);
     let mut hosts = lines.filter_map(|line| {
@@ -84,7 +85,8 @@ fn host(head: &[u8]) -> Option<&str> {
     is_only.then(|| str::from_utf8(value[1..].trim_ascii()).ok()).flatten()
 }
 
-/// Reads one HTTP request from a connection, and answers it.
+/// Reads one HTTP request from a connection, and answers it. Gives no answer if the request is too
+/// long, late or incomplete.
 fn answer(
     mut stream: TcpStream,
     address: SocketAddr,

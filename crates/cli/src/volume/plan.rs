@@ -222,7 +222,8 @@ impl VolumePlan {
         self.store_bytes as f64 / self.params.capacity_bytes() as f64
     }
 
-    /// The scheme's facts as lines. Searched slots bring their own line about the stash.
+    /// The scheme's facts as lines. If slots were searched, the search gives the line about the
+    /// stash.
     fn scheme_lines(&self) -> impl Iterator<Item = String> {
         self.facts.iter().filter_map(|fact| match (fact, &self.allocated) {
             (Fact::Line("stash", _), Some(allocated)) => Some(allocated.stash_line()),

@@ -44,8 +44,9 @@ pub(crate) fn remove_volume(args: &RemoveArgs) -> Result<(), CliError> {
 }
 
 /// Refuses a removal if the volume is also on share servers that the location does not name,
-/// because their part of it would stay. More than half of the servers must report more servers than
-/// are named, because a single server may lie.
+/// because their part of it would stay. If the location names share servers, more than half of the
+/// servers with a readable superblock must report more servers than are named, because a single
+/// server may lie.
 fn check_no_server_is_left(volume: &Location, stores: &mut [BoxedStore]) -> Result<(), CliError> {
     let StoreKind::Shares { servers: named, .. } = volume.kind() else {
         // A store without a superblock is an interrupted creation.

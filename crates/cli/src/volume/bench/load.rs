@@ -43,7 +43,8 @@ enum AccessOrder {
 }
 
 impl Load {
-    /// All loads in the order in which they run: the first fills the disk, the last empties it.
+    /// All loads in the order in which they run. The first fills the disk; the last trims it, as
+    /// far as the time allows.
     pub(super) fn all(disk_bytes: u64, time: Duration) -> Vec<Self> {
         use AccessOrder::{Random, Sequential};
         use Action::{DurableWrite, Read, Trim, Write};

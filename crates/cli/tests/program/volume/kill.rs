@@ -270,8 +270,8 @@ impl Killed {
         job
     }
 
-    /// Reads twice the bytes of a region, all over the disk, with many reads in flight, so that
-    /// they overlap.
+    /// Reads twice as many bytes as a region has, all over the disk, with many reads in flight, so
+    /// that reads overlap.
     fn reading_job(&self) -> Vec<String> {
         let mut job = random_job("reads", "randread");
         job.extend([
