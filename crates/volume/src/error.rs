@@ -19,7 +19,7 @@ pub enum VolumeErrorKind {
     InvalidRequest,
     /// The store, or the directory, holds no volume of this program.
     NotAVolume,
-    /// The format is of a version that this program does not read.
+    /// This program does not know the version of the format, or the scheme of the volume.
     UnknownVersion,
     /// The passphrase or key file opens no key slot.
     WrongKey,

@@ -158,7 +158,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Begins the first state file in an empty directory.
+    /// Begins the first state file. Fails if the directory already holds one.
     pub(crate) fn create(
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
@@ -261,8 +261,8 @@ impl Ledger {
         self.forgets_bytes > bytes_max
     }
 
-    /// Whether the next checkpoint begins a new state file: the current one has grown long, or its
-    /// length must not depend on the requests.
+    /// Whether the next checkpoint begins a new state file: the current one has grown long, has
+    /// many records of forgotten ranges, or its length must not depend on the requests.
     fn should_begin_new_file(&self, bytes_max: u64) -> bool {
         self.opening.lengths == Lengths::Constant
             || self.log.bytes() > 2 * self.snapshot_bytes + bytes_max

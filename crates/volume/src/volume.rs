@@ -275,8 +275,8 @@ impl Volume {
         Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
     }
 
-    /// Whether the next [`Self::forget`] is invisible to storage. If not, the next checkpoint makes
-    /// room.
+    /// Whether the next [`Self::forget`] causes no checkpoint. If it would, the next checkpoint
+    /// makes room.
     pub fn has_room_to_forget(&self) -> bool {
         !self.ledger.has_many_forgets(self.options.state_file_bytes_max)
     }

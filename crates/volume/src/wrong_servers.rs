@@ -11,7 +11,7 @@ use crate::error::VolumeError;
 use crate::state_dir::{SharedDir, StateDir};
 
 /// The prefix of the names of empty files, one for each listed server. The number of the server
-/// follows.
+/// follows, counted from 1.
 const NAME: &str = "wrong-server-";
 
 /// The list of wrong servers of an open volume.
@@ -53,7 +53,7 @@ fn failed(error: io::Error) -> Error {
     StoreError::caused_by(error.kind().into(), message, error).into()
 }
 
-/// The warning for a listed server.
+/// The warning for a listed server. `server` is counted from 0; `name` is its name in the message.
 pub fn warning(server: usize, name: &str) -> String {
     format!(
         "{name} has wrong shares, and no longer deals in evictions. With this client's directory, \
@@ -74,7 +74,7 @@ pub fn recorded(dir: &dyn StateDir) -> io::Result<Vec<usize>> {
     Ok(listed)
 }
 
-/// Adds a server to the list, durably.
+/// Adds a server, counted from 0, to the list, durably.
 ///
 /// # Errors
 /// When the directory cannot be changed.
@@ -85,7 +85,7 @@ pub fn record(dir: &mut dyn StateDir, server: usize) -> io::Result<()> {
     dir.sync_names()
 }
 
-/// Removes a server that was repaired from the list.
+/// Removes from the list a server that was repaired, counted from 0.
 ///
 /// # Errors
 /// When the directory cannot be changed.

@@ -33,7 +33,7 @@ struct Trip {
     is_read: bool,
 }
 
-/// One step of an owner, who uses a disk in a loop.
+/// One step of an owner, who uses a disk in a loop. The instant is the start of the run.
 type Owner = fn(&Disk, &mut StdRng, Instant);
 
 fn submit(disk: &Disk, op: DiskOp) {

@@ -113,7 +113,8 @@ impl Cost {
         self.lanes
     }
 
-    /// The key that a passphrase gives at this cost.
+    /// The key that a passphrase gives at this cost. Fails if the cost is above the ceiling, or if
+    /// there is not enough memory.
     pub(crate) fn stretch(
         &self,
         passphrase: &[u8],

@@ -296,7 +296,8 @@ impl StateReader {
         self.position = position;
     }
 
-    /// The next record, or `None` where a crash ended the file.
+    /// The next record; `None` if a crash ended the file before it. Fails if the record is
+    /// malformed, or if it was durable and does not open.
     pub(crate) fn next(&mut self) -> Result<Option<Record>, VolumeError> {
         match self.open_at(self.position)? {
             Some((plain, next)) => {

@@ -83,7 +83,7 @@ impl Copies {
         &self.found
     }
 
-    /// If any copy is sound, treats copies that seem to be from a newer program as damaged.
+    /// If any copy is sound, treats copies with an unknown version or scheme as damaged.
     pub(crate) fn leave_out_newer(&mut self) {
         if self.sound().next().is_none() {
             return;
@@ -101,8 +101,8 @@ impl Copies {
     /// The sound copy with the highest sequence number. Not authenticated.
     ///
     /// # Errors
-    /// [`SuperblockErrorKind::UnknownVersion`] when any copy has a version that this program does
-    /// not know, even if other copies are sound. If no copy is sound:
+    /// [`SuperblockErrorKind::UnknownVersion`] when any copy has a version or scheme that this
+    /// program does not know, even if other copies are sound. If no copy is sound:
     /// [`SuperblockErrorKind::Store`] when one could not be read, [`SuperblockErrorKind::Tampered`]
     /// or [`SuperblockErrorKind::Damaged`] when there is at least a part of one, otherwise
     /// [`SuperblockErrorKind::NotAVolume`].

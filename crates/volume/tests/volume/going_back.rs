@@ -256,9 +256,9 @@ fn writes(world: &World) -> usize {
     world.view().iter().filter(|seen| is_write(seen)).count()
 }
 
-/// An opening refuses a copy of the directory that was made while the volume was closed, if any
-/// write of the next session is left in storage. That session ends with a power loss of storage, in
-/// which any of its writes may survive.
+/// An opening refuses a copy of the directory that was made before the latest session, whichever of
+/// that session's unflushed writes are left in storage. The session ends with a power loss of
+/// storage, in which any of them may survive.
 #[test]
 fn a_session_that_left_anything_in_storage_is_missed() {
     let setup = setup();

@@ -173,9 +173,9 @@ fn a_crash_in_a_key_change_does_not_lock_the_owner_out_and_undoes_nothing() {
     assert!(happened > 20 && undone > 20, "{happened} {undone}");
 }
 
-/// A superblock that an opening finds may be in a cache only. It must be durable before it is noted
-/// as the newest: otherwise a power loss would remove it, and the older one would be refused. It
-/// must also not overwrite the older one while only the older one is durable.
+/// A superblock that a key change finds may be in a cache only. It must be durable before it is
+/// noted as the newest: otherwise a power loss would remove it, and the older one would be refused.
+/// It must also not overwrite the older one while only the older one is durable.
 #[test]
 fn a_superblock_that_a_failed_sync_left_in_a_cache_does_not_lock_the_owner_out() {
     let bench = Bench::with_two_keys();

@@ -594,8 +594,8 @@ fn all_accesses_are_to_ranges_of_one_class_whatever_is_asked() {
     }
 }
 
-/// A block that is trimmed while it is read ahead for another request is read again when that
-/// request is due.
+/// A block that is trimmed while it is read ahead for a later request is read again for that
+/// request, as a part of its range and not as a single block.
 #[test]
 fn what_left_the_cache_before_its_turn_is_read_by_ranges_too() {
     let disk = Counted::with(made_fixed(), 8);

@@ -244,8 +244,9 @@ fn write(volume: &mut Volume, address: u64, fill: u8) {
     volume.access(&mut [oblivio_core::Access { address, op }]).unwrap();
 }
 
-/// A server that has given wrong answers is reported once. The directory lists the server even
-/// after a crash of the client, until the server is repaired.
+/// A server that has given wrong answers is reported once in a session, and again by each later
+/// opening. The directory lists the server even after a crash of the client, until the server is
+/// repaired.
 #[test]
 fn a_server_that_has_answered_wrong_is_reported_once_and_kept_in_the_directory() {
     let requirements =

@@ -83,8 +83,8 @@ fn a_record_is_found_however_far_behind_the_damage() {
     }
 }
 
-/// A crash may lose the last record, which looks like damage. It is reported. Filler at the end is
-/// not, because every file in use has it.
+/// A crash may lose the last record, which looks like damage: its bytes are reported as ignored.
+/// Filler at the end is not reported, because every file in use has it.
 #[test]
 fn a_last_record_that_does_not_open_is_left_out_and_counted() {
     let bench = Bench::new();
