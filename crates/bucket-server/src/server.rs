@@ -64,9 +64,10 @@ impl BucketServer {
         }
     }
 
-    /// Serves clients on this thread and others until [`BucketServerHandle::stop`]. Answers
-    /// requests in flight before it returns. Closes stores without a flush. Then another server may
-    /// use the folder, even if handles of this one exist.
+    /// Serves clients on this thread and others until [`BucketServerHandle::stop`]. Before it
+    /// returns, it answers requests in flight, for at most the limit `stop_within`, and closes the
+    /// stores without a flush. Then another server may use the folder, even if handles of this one
+    /// exist.
     ///
     /// # Errors
     /// If the system cannot start the first thread, or the watching thread panicked.

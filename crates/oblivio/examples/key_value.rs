@@ -25,7 +25,8 @@ const ENTRIES: usize = 16;
 
 struct Store {
     blocks: Array,
-    /// The keyed hash. Without a secret key, an attacker who chooses the keys could fill one block.
+    /// A hash function with a secret key. Without the secret, an attacker who chooses the keys of
+    /// entries could fill one block.
     hashes: RandomState,
 }
 

@@ -123,7 +123,7 @@ impl Location {
     }
 
     /// Opens storage for inspection, without fencing another client: see
-    /// [`oblivio_store::Location::look`].
+    /// [`oblivio_store::Location::look`]. `None` if the storage is only in local files.
     ///
     /// # Errors
     /// See [`Self::open`].

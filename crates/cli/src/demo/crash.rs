@@ -95,7 +95,9 @@ pub(super) fn kill_server(demo_dir: &DemoDir, writing: Duration) -> Result<KillR
     Ok(KillReport { client_was_busy, server: killed })
 }
 
-/// Mounts the file system, works in it, and kills its server; then mounts it again and compares.
+/// Mounts the file system, writes files in it, and kills its server; then mounts it again, and
+/// compares the synced files. If a mount is impossible or `is_left_out`, returns the reason
+/// instead.
 pub(super) fn kill_mount(
     demo_dir: &DemoDir,
     source: &Folder,

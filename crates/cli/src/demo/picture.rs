@@ -85,8 +85,8 @@ fn draw_phases(panel: &mut Panel<'_, '_>, session: &DemoSession) -> Result<(), B
 struct NameRows(Vec<i32>);
 
 impl NameRows {
-    /// Reserves `width` pixels for a name, in the first row that is free from `left` on. Returns
-    /// the distance of that row from the top, in pixels.
+    /// Reserves `width` pixels for a name, in the first row that is free from `left` on, or in a
+    /// new row. Returns the distance of that row from the top, in pixels.
     fn place(&mut self, left: i32, width: i32) -> i32 {
         let free = self.0.iter().position(|end| *end <= left);
         let row = free.unwrap_or(self.0.len());

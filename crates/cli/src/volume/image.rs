@@ -41,7 +41,8 @@ impl Image {
         Ok(Self { path: path.to_owned(), file, bytes })
     }
 
-    /// The size of a disk for the image, in bytes: `wanted`, or the size of the image.
+    /// The size of a disk for the image, in bytes: `wanted`, or the size of the image. Fails if
+    /// `wanted` is less than the size of the image.
     pub(super) fn disk_bytes(&self, wanted: Option<u64>) -> Result<u64, CliError> {
         let bytes = wanted.unwrap_or(self.bytes);
         if bytes < self.bytes {

@@ -26,7 +26,8 @@ pub(super) struct DamagedVolume {
 }
 
 impl DamagedVolume {
-    /// Opens the store and the client's directory read-only.
+    /// Opens the store and the client's directory read-only. On share servers, opens the store to
+    /// write, which fences other clients.
     pub(super) fn begin(at: &OpenArgs) -> Result<Self, CliError> {
         // Share servers compute only for a client that opens to write, which fences off other
         // clients.
@@ -121,7 +122,8 @@ impl Report {
         lines.join("\n")
     }
 
-    /// The result of the rescue as an exit code.
+    /// Succeeds if nothing is lost or damaged. Otherwise, the error determines the exit code of the
+    /// rescue.
     pub(super) fn verdict(&self) -> Result<(), CliError> {
         let rescued = &self.rescued;
         if rescued.state_is_behind {

@@ -257,7 +257,7 @@ impl Server {
         &self.socket
     }
 
-    /// Accesses that were repeated when the volume was opened.
+    /// Number of accesses that the opening of the volume repeated, to recover it.
     pub(crate) fn repeated(&self) -> u64 {
         self.repeated
     }
