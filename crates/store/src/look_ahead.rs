@@ -63,7 +63,8 @@ struct Trips {
 }
 
 impl Trips {
-    /// Takes the next trip for the thread, if one waits and a buffer is free.
+    /// Takes the next trip for the thread, if one waits, the store is not changing the file, and a
+    /// buffer is free or another one is allowed.
     fn begin(&mut self) -> Option<Trip> {
         let next = self.waiting.front().filter(|_| !self.is_paused)?;
         let may_grow = self.may_have_another_buffer(bytes(next));

@@ -124,7 +124,8 @@ impl Medium {
         }
     }
 
-    /// Reads from the page cache only. Returns `false` if not all bytes are cached.
+    /// Reads from the page cache only. Returns `false` if not all bytes are cached, and always for
+    /// direct I/O.
     pub(crate) fn fetch_cached(&self, fetch: Fetch, buffer: &mut [u8]) -> bool {
         let Fetch { extent, at } = fetch;
         !self.direct && read_cached(&self.file, &mut buffer[at..at + extent.bytes], extent.start)

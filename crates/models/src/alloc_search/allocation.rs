@@ -14,8 +14,8 @@ pub struct Allocation<J = BySlots> {
     pub plan: SearchPlan<J>,
     /// The profile found for the searched tree.
     pub profile: Profile,
-    /// The run of `profile` on the last tree of the search, a deeper one on which the profile must
-    /// hold up.
+    /// The run of `profile` on the last tree of the search, on which the profile must keep to the
+    /// limits, too.
     pub endurance: Run,
 }
 

@@ -21,7 +21,8 @@ pub enum Verdict {
     TooManyEvictions,
     /// The profile loses too much space. It was not run.
     TooMuchSpace,
-    /// The profile was taken at first, but an earlier one was better on the last tree.
+    /// The profile was taken at first, but exceeded the limits on the last tree, or an earlier
+    /// profile was better there.
     NotOnLastTree,
 }
 

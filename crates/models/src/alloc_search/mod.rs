@@ -5,7 +5,8 @@
 //! little space is lost, because most slots are near the leaves. Blocks that no longer fit stay in
 //! the stash, so background evictions become more frequent. A greedy search looks for the profile
 //! that moves the fewest slots without too many background evictions. At the end, it runs this
-//! profile on a deeper tree (the *last tree*), where the profile must keep to the same limits.
+//! profile on the *last tree*, where the profile must keep to the same limits. The last tree is
+//! deeper than the searched tree if the search is for a deeper volume.
 
 mod allocation;
 mod candidate;

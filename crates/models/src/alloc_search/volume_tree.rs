@@ -44,8 +44,8 @@ impl VolumeTree {
     /// `leaf_level_max` at most.
     ///
     /// A deeper volume is cut at the root. The searched levels are then those nearest to the
-    /// leaves, below some unchanged levels. The found profile must also hold up on a tree two
-    /// levels deeper.
+    /// leaves, below some unchanged levels. The found profile must also keep to the limits on a
+    /// tree that is two levels deeper, or as deep as the volume if that is less.
     pub fn search(&self, leaf_level_max: u8) -> SearchPlan {
         let leaf_level = self.leaf_level.min(leaf_level_max);
         let cut = self.leaf_level - leaf_level;

@@ -99,8 +99,9 @@ pub struct RemoteOptions {
     /// How long a server may answer `Working` to an eviction, or to a request that waits for an
     /// eviction.
     pub works_long_within: Duration,
-    /// Maximum number of unflushed bytes that are kept. Once half of them are new, the store starts
-    /// a flush and waits for the previous flush. A single write that is longer needs more.
+    /// Maximum number of unflushed bytes that are kept. If a write would bring the bytes since the
+    /// latest flush above half of this maximum, the store first waits for that flush and starts
+    /// another one. A single write that is longer needs more.
     pub unflushed_bytes_max: usize,
 }
 

@@ -158,7 +158,7 @@ impl RequestTable {
         }
     }
 
-    /// Discards the answer to request `number`.
+    /// Discards the answer to request `number`, now or when it arrives.
     pub(super) fn forget(&self, number: u64) {
         let mut state = self.state();
         state.answers.remove(&number);

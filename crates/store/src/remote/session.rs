@@ -119,7 +119,7 @@ impl Session {
         self.last_number
     }
 
-    /// Discards the answer to request `number`.
+    /// Discards the answer to request `number`, now or when it arrives.
     pub(super) fn forget(&self, number: u64) {
         self.table.forget(number);
     }

@@ -63,7 +63,7 @@ fn a_check_reads_exactly_what_was_written() {
     assert!(unwritten > 1000 && early_pages > 100, "{unwritten}, {early_pages}");
 }
 
-/// The parts of a piece that identify it in these tests.
+/// The tree of a piece, and the level and index of its bucket.
 fn key(piece: Piece) -> (u16, u8, u64) {
     (piece.tree.0, piece.bucket.level(), piece.bucket.index())
 }
