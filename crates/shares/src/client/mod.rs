@@ -232,7 +232,8 @@ impl<F: Field> Client<F> {
     /// Protocol 2). Returns a request for each server.
     ///
     /// # Errors
-    /// [`ClientError::BlockLength`], and [`ClientError::IsSelected`] if another block is selected.
+    /// [`ClientError::BlockLength`], and [`ClientError::IsSelected`] if the block is not, or no
+    /// longer, the selected one.
     pub fn write(
         &mut self,
         selected: &Selected,

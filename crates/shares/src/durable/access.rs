@@ -132,7 +132,8 @@ impl ShareArray {
         address.map(|_| label)
     }
 
-    /// Collects the shares from the answers of the participating servers.
+    /// Sends the requests to the participating servers, and collects the shares from their answers.
+    /// Fails if too few servers answer.
     fn answers(
         &mut self,
         tree: usize,
@@ -181,7 +182,8 @@ impl ShareArray {
         self.participants[tree].check_enough(&*self.store, self.params.parties)
     }
 
-    /// Fetches a block, or zeros for a dummy. Returns the block and the queries that were sent.
+    /// Fetches a block; zeros for a dummy or a block without a position. Also returns the queries
+    /// that were sent.
     fn fetch(
         &mut self,
         access: &TreeAccess,

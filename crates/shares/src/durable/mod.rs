@@ -53,8 +53,8 @@
 //! block has no position. The log holds no contents of map blocks. An access counts once all
 //! servers have it in all trees. Until then the client repeats it, from the last map tree down to
 //! the tree with the lowest number that lacks it. This is the data tree (number 0), which is
-//! written last, unless a disk lied about a sync. Servers that are one write ahead answer as they did
-//! before that write, so a repeated access sends and receives the same messages. Queries must
+//! written last, unless a disk lied about a sync. Servers that are one write ahead answer as they
+//! did before that write, so a repeated access sends and receives the same messages. Queries must
 //! repeat their shares as well, because servers add them to the marks of taken blocks. They are
 //! drawn from a seed derived from the plan's salt and from the query. If a server lies the second
 //! time, so that the client selects another slot, no share equals a share of the first query.

@@ -342,10 +342,12 @@ impl RepairPoint {
 ///   honest. The next access sends the write to servers that lack it. An earlier point would be
 ///   unsafe: the write may have been acknowledged, and the servers that have it could be lost one
 ///   after the other.
-/// - **After an eviction** it is the same point if at most *t* servers claim to be one eviction
-///   behind: they may lie, and no server rolls back for them. They must be rebuilt as well. If more
-///   are behind, one of them is honest, so the eviction is not over. Servers that finished it keep
-///   the state before it, and roll back when the client repeats the eviction.
+/// - **After an eviction** it is the same point in two cases: if at most *t* servers claim to be
+///   one eviction behind (they may lie, and no server rolls back for them), or if the server to
+///   rebuild had finished the eviction. The servers that are behind must then be rebuilt as well.
+///   Otherwise more than *t* servers are behind, so one of them is honest, and the eviction is not
+///   over. Servers that finished it keep the state before it, and roll back when the client repeats
+///   the eviction.
 fn find_repair_point(
     servers: &mut TreeServers<'_>,
     tree: &ShareTree,

@@ -44,7 +44,8 @@ impl Files {
 
     /// Marks the block that was selected before the write after `at` as taken. The marks become
     /// durable with the record of the write. Returns the checksum of the query, for the record; 0
-    /// if slots have no metadata.
+    /// if slots have no metadata. Fails if this server has no query for this write, for example
+    /// after a restart.
     pub(super) fn mark_taken(&mut self, at: TreePoint) -> Result<u32, Refusal> {
         let Some(marks) = self.marks() else { return Ok(0) };
         let Some(LastQuery { leaf, query, .. }) = self.last_query.as_ref().filter(|it| it.at == at)
@@ -76,7 +77,8 @@ impl Files {
         })
     }
 
-    /// Appends its mark to each slot. Fetches and puts transfer slots in this form.
+    /// Appends its mark to each slot, if slots have metadata. Fetches and puts transfer slots in
+    /// this form.
     pub(super) fn with_marks(
         &self,
         at: TreePoint,

@@ -132,8 +132,9 @@ impl Host {
         Request::decode_in(message).is_ok_and(|(_, request)| request == Request::Epoch)
     }
 
-    /// Handles a request of the client and returns the answer. A refused request has changed
-    /// nothing. `check` is called with the setup before the server accepts it, and may refuse it.
+    /// Handles a request of the client and returns the answer. A refused request leaves the
+    /// contents of the tree unchanged, but a refused eviction may have used up its attempt number.
+    /// `check` is called with the setup before the server accepts it, and may refuse it.
     pub fn answer(
         &mut self,
         message: &[u8],

@@ -82,7 +82,7 @@ impl Files {
     }
 
     /// Expands a server's shares of matrices to their elements, after checking that all shares are
-    /// valid.
+    /// valid, and that `dealers` are 2*t* + 1 different servers.
     pub(super) fn matrices(
         &self,
         shares: Vec<Share<u8>>,

@@ -379,8 +379,8 @@ fn rebuild_advice(number: usize, there: usize, colluding: usize) -> String {
     format!("first bring back other servers until {needed} have the volume, and then {rebuild}")
 }
 
-/// Adds `advice` to the error of a server whose volume is damaged, if other servers have the
-/// volume.
+/// Adds `advice` to the error of a server whose volume is damaged. For use if other servers have
+/// the volume.
 fn damaged_volume_error(advice: &str, error: OpenError) -> OpenError {
     error.with(&format!(
         ". Other servers have the volume: {advice}. If the server is reported as up to date, it \
@@ -388,8 +388,8 @@ fn damaged_volume_error(advice: &str, error: OpenError) -> OpenError {
     ))
 }
 
-/// Replaces the error of a server without the volume with one that contains `advice`, if other
-/// servers have the volume.
+/// Replaces the error of a server without the volume with one that contains `advice`. For use if
+/// other servers have the volume.
 fn missing_volume_error(volume: &str, advice: &str, error: OpenError) -> OpenError {
     let message =
         format!("it has no volume {volume}, but others do: if it has lost its disk, {advice}");

@@ -42,7 +42,7 @@ impl<F: Field> Server<F> {
     ///
     /// # Errors
     /// If `number` is not the next eviction, or the attempt is not later than the last one. Also if
-    /// the matrices are invalid, or an eviction is in progress.
+    /// the matrices are invalid, or an eviction is in progress or not committed.
     pub fn begin_eviction(&mut self, evict: Evict<F::Element>) -> Result<(), Refused> {
         let Evict { number, attempt, matrices } = evict;
         self.check_settled()?;

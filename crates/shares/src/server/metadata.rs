@@ -46,7 +46,7 @@ impl<F: Field> Server<F> {
     /// *t*.
     ///
     /// # Errors
-    /// If the tree has no such path, or an eviction is in progress.
+    /// If the tree has no such path, or an eviction is in progress or not committed.
     pub fn metadata(&self, leaf: Leaf) -> Result<Vec<F::Element>, Refused> {
         if leaf.0 >= self.tree.leaves() {
             return Err(Refused("the tree has no such path"));

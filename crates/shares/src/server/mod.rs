@@ -155,7 +155,8 @@ impl<F: Field> Server<F> {
     /// Returns the share of the selected block, of degree 2*t* (Subroutine 1, steps 4 to 8).
     ///
     /// # Errors
-    /// If the tree has no such path, the query is invalid, or an eviction is in progress.
+    /// If the tree has no such path, the query is invalid, or an eviction is in progress or not
+    /// committed.
     pub fn select(&mut self, select: Select<F::Element>) -> Result<Vec<F::Element>, Refused> {
         let Select { leaf, query } = select;
         if leaf.0 >= self.tree.leaves() {
@@ -175,8 +176,8 @@ impl<F: Field> Server<F> {
     /// Stores the share of a block in the root.
     ///
     /// # Errors
-    /// If the slot is not the next free slot, the share is invalid, or an eviction is in progress.
-    /// With metadata, also if no block was selected.
+    /// If the slot is not the next free slot, the root is full, the share is invalid, or an
+    /// eviction is in progress or not committed. With metadata, also if no block was selected.
     pub fn write(&mut self, write: RootWrite<F::Element>) -> Result<(), Refused> {
         let RootWrite { slot, block } = write;
         self.check_settled()?;
