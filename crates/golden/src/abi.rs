@@ -502,7 +502,8 @@ pub unsafe extern "C" fn golden_background_evictions(
     unsafe { call(handle, |it| put(count, it.golden.background_evictions())) }
 }
 
-/// Returns 0 if the model expects no more output from the controller.
+/// Checks that the controller has given all expected output, and has taken at least as many leaves
+/// from the entropy port as the engine has used.
 ///
 /// # Safety
 /// `handle` comes from [`golden_create`], or is null.
@@ -554,7 +555,8 @@ pub unsafe extern "C" fn golden_check_image(handle: *mut Handle) -> c_int {
     }
 }
 
-/// Copies the model's memory for [`golden_image_beat`], and returns its number of beats.
+/// Copies the model's memory for [`golden_image_beat`]. Copies the number of beats of all written
+/// buckets to `beats`.
 ///
 /// # Safety
 /// `handle` comes from [`golden_create`], or is null. `beats` points to a number.

@@ -227,7 +227,8 @@ impl Golden {
     /// Checks the block at `index` in the stash, oldest first, after `command`.
     ///
     /// # Errors
-    /// [`Problem::Mismatch`] if it is another block or has another leaf.
+    /// [`Problem::Mismatch`] if it is another block or has another leaf, [`Problem::Misuse`] if the
+    /// state after `command` is not available.
     pub fn check_stash(
         &mut self,
         command: u64,
@@ -250,10 +251,11 @@ impl Golden {
         )))
     }
 
-    /// Returns an error if the model still expects output from the controller.
+    /// Checks that the controller has given all expected output, and has taken at least as many
+    /// leaves from the entropy port as the engine has used.
     ///
     /// # Errors
-    /// [`Problem::Mismatch`] with the first missing output.
+    /// [`Problem::Mismatch`] with the first missing output, or with the numbers of leaves.
     pub fn check_is_done(&self) -> Result<(), Problem> {
         self.expected.check_is_done()?;
         self.tape.check_is_used_up()
