@@ -126,8 +126,8 @@ pub struct FilesystemMount {
 /// Mounts the file system of `device` on the directory of `registration`.
 ///
 /// # Errors
-/// If a system program or privilege is missing, the disk has other contents, or a step fails.
-/// Earlier steps are undone.
+/// If a system program or privilege is missing, the disk has other contents, the disk is empty and
+/// no file system may be created, or a step fails. Earlier steps are undone.
 pub fn mount_filesystem(
     device: Arc<dyn BlockDevice>,
     registration: &Registration,

@@ -70,7 +70,8 @@ impl RequestAction {
         }
     }
 
-    /// Returns the operation for the disk. `data` is the payload of a write.
+    /// Returns the operation for the disk, or `None` if the action needs none. `data` is the
+    /// payload of a write.
     pub(super) fn op(self, head: &RequestHead, data: WipedBytes) -> Option<DiskOp> {
         let (offset, bytes) = (head.offset, u64::from(head.bytes));
         match self {

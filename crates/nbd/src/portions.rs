@@ -16,7 +16,7 @@ pub(super) const PORTION_BYTES_MAX: u32 = 32 << 10;
 /// separately.
 #[derive(Clone, Copy)]
 pub(super) struct PortionBounds {
-    /// The maximum length of a portion in bytes.
+    /// The maximum length in bytes of a portion of a request that can be split.
     pub(super) portion_bytes: u32,
     /// The block size, if portions are aligned to the start of the request's first block. `None` if
     /// they are aligned to the start of the disk.

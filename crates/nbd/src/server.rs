@@ -132,8 +132,8 @@ impl ServerHandle {
         self.service.refused_counts()
     }
 
-    /// Whether the server's thread has ended. Before shutdown, this happens only if the thread
-    /// panicked. [`Self::shutdown`] then returns an error.
+    /// Whether the server's thread has ended. Before shutdown, this happens only if the server
+    /// failed. [`Self::shutdown`] then returns an error.
     pub fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
@@ -142,7 +142,7 @@ impl ServerHandle {
     /// file.
     ///
     /// # Errors
-    /// If requests in flight did not finish in time.
+    /// If requests in flight did not finish in time, or the server failed.
     pub fn shutdown(mut self) -> Result<Counts, ServeError> {
         self.stop().unwrap_or(Ok(Counts::default()))
     }

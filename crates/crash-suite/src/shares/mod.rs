@@ -112,7 +112,9 @@ impl Server {
         Ok(answer)
     }
 
-    /// Answers an eviction request. On any other answer than `Done`, the server's links end.
+    /// Returns the server's answer to an eviction request. On any other answer than `Done`, ends
+    /// the server's links. If the server dies and the client retries, restarts the server and asks
+    /// again.
     fn answer_in_eviction(
         &mut self,
         world: &World,

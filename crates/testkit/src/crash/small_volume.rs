@@ -375,7 +375,7 @@ impl SmallVolume {
         self.create_with(store, dir, coins, None)
     }
 
-    /// Creates the volume with contents.
+    /// Creates the volume with `contents`, after removing all files from `dir`.
     ///
     /// # Errors
     /// See [`Volume::create_with`].
@@ -437,7 +437,8 @@ impl SmallVolume {
         })
     }
 
-    /// Opens the volume if it exists. If an earlier life left it incomplete, creates it.
+    /// Opens the volume if `exists` is set or a superblock can be read. Otherwise creates the
+    /// volume, which an earlier life may have left incomplete.
     fn open_or_create(
         &self,
         mut store: impl BucketStore + Send + 'static,

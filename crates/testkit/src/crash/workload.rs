@@ -51,9 +51,10 @@ impl WorkloadStep {
     }
 }
 
-/// Generates `steps` steps on a disk of `bytes` bytes: mostly writes, half of them on a few hot
-/// spots. Lengths are log-uniform from one byte to [`REQUEST_BYTES_MAX`]. Half of the requests are
-/// aligned to 512 bytes. All data is random, so that any two versions differ.
+/// Generates `steps` steps on a disk of `bytes` bytes, half of them writes. Half of the reads,
+/// writes, zeros and trims are at a few hot spots, and half are aligned to 512 bytes. Lengths are
+/// about log-uniform, from one byte to [`REQUEST_BYTES_MAX`], or to the disk's size for zeros and
+/// trims. All data is random, so that any two versions differ.
 ///
 /// # Panics
 /// If the disk is smaller than a sector.

@@ -29,8 +29,8 @@ pub fn uniformity(counts: &[u64]) -> f64 {
 /// they are independent. Two-sided.
 ///
 /// # Panics
-/// With fewer than two bins, more bins than `range`, or too few samples for the number of cells (see
-/// [`EXPECTED_MIN`]), or if a value is too large.
+/// With fewer than two bins, more bins than `range`, or too few samples for the number of cells
+/// (see [`EXPECTED_MIN`]), or if a value is too large.
 pub fn uniformity_of_pairs(
     pairs: impl IntoIterator<Item = (u64, u64)>,
     range: u64,
