@@ -227,8 +227,8 @@ impl Golden {
     /// Checks the block at `index` in the stash, oldest first, after `command`.
     ///
     /// # Errors
-    /// [`Problem::Mismatch`] if it is another block or has another leaf, [`Problem::Misuse`] if the
-    /// state after `command` is not available.
+    /// [`Problem::Mismatch`] if it is another block or has another leaf. The errors of
+    /// `state_after`.
     pub fn check_stash(
         &mut self,
         command: u64,
