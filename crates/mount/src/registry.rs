@@ -88,8 +88,8 @@ impl Registry {
     /// processes left there.
     ///
     /// # Errors
-    /// If a process already serves `directory`, `directory` does not exist, a mount there would hide
-    /// files that unmounting needs, or the record cannot be written.
+    /// If a process already serves `directory`, `directory` does not exist, a mount there would
+    /// hide files that unmounting needs, or the record cannot be written.
     pub fn register(&self, directory: &Path) -> Result<Registration, MountError> {
         let directory = mount_point(directory)?;
         self.refuse_hiding_the_system(&directory)?;

@@ -47,8 +47,8 @@ fn silent_connections_keep_no_client_out() {
     drop(silent);
 }
 
-/// Each handshake has the same chance to be displaced. If the choice were predictable, an attacker
-/// could target the owner.
+/// Each handshake other than the newest has the same chance to be displaced. If the choice were
+/// predictable, an attacker could target the owner.
 #[test]
 fn the_displaced_handshake_is_chosen_at_random() {
     const ROUNDS: usize = 64;

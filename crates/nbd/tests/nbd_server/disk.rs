@@ -92,7 +92,7 @@ impl MemoryDisk {
         self.contents.state.lock().unwrap().volatile.copy_from_slice(contents);
     }
 
-    /// The contents of the disk after a crash.
+    /// The contents that the disk would have after a crash now.
     pub(crate) fn after_crash(&self) -> Vec<u8> {
         self.contents.state.lock().unwrap().durable.clone()
     }

@@ -23,7 +23,7 @@ impl Verdicts {
         self.tests.push((name.into(), p_value));
     }
 
-    /// The tests whose p-value is too small, the smallest first.
+    /// The tests whose p-value is too small or NaN, the smallest first.
     pub fn alarms(&self) -> Vec<(&str, f64)> {
         let threshold = self.false_alarms / self.tests.len() as f64;
         let mut alarms: Vec<_> = self

@@ -106,8 +106,9 @@ pub(super) struct RunsFile {
 }
 
 impl RunsFile {
-    /// Opens the file `name`, and returns its records. If only the compressed file exists, it is
-    /// unpacked first. A torn last line is dropped.
+    /// Opens the file `name`, and returns its records. If a compressed file exists, and the file is
+    /// missing or holds only the first part of its contents, unpacks the compressed file first.
+    /// Drops a torn last line.
     pub(super) fn open<R: DeserializeOwned>(
         directory: &OutputDir,
         name: &str,

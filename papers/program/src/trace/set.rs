@@ -146,7 +146,7 @@ fn answer(program: &str, arguments: &[&str]) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// Generates a C program.
+/// Generates a C program with `functions` functions, in a temporary file.
 fn source(kernels: &Path, functions: u32) -> Result<NamedTempFile, ProgramError> {
     let failed = |error| CliError::Engine(format!("cannot generate a C program: {error}"));
     let functions = functions.to_string();

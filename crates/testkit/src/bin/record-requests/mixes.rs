@@ -76,7 +76,8 @@ impl Mix {
         }
     }
 
-    /// Runs each program of the mix on its own thread.
+    /// Runs each program of the mix on its own thread. The writer of videos has none: the readers
+    /// do its writes.
     pub(super) fn run(self, folder: &Path, seed: u64) -> io::Result<()> {
         match self {
             Self::SeqRead => read(&folder.join("file"), MIB),
@@ -140,7 +141,8 @@ struct Writer {
     pieces: usize,
 }
 
-/// Runs one reader, which starts at a random place in a random video.
+/// Runs one reader, which starts at a random place in a random video. After every
+/// [`READS_PER_PIECE`] reads of all readers, writes the next piece for `writer`.
 fn show_video(folder: &Path, writer: &Mutex<Writer>, coins: &mut StdRng) -> io::Result<()> {
     use std::os::unix::fs::FileExt;
     let shown = File::open(video(folder, coins.random_range(0..VIDEOS / 2)))?;
