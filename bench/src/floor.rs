@@ -19,7 +19,8 @@ use memmap2::MmapMut;
 
 use crate::subject::{Description, ROW_4K, ROW_64, Row, Subject};
 
-/// Returns every floor in every row. The shallower Path ORAM has two slots per block, the deeper
+/// Returns all lower bounds (floors) for each capacity and block size (`Row`). Path ORAM is
+/// measured with two tree depths: the shallower tree has two slots per block, and the deeper tree
 /// four.
 pub fn all() -> Vec<Description> {
     [(ROW_64, 19), (ROW_4K, 15)]

@@ -103,7 +103,8 @@ impl BlocksPlan {
         Ok(run.setting.spec(OramSpec { initial: self.initial, ..oram }))
     }
 
-    /// The name of `run` in results. Runs with the same key, traces and specification are the same.
+    /// The name of `run` in results. The key alone does not identify a run: two runs give the same
+    /// result if their keys, traces and specifications are equal.
     pub fn key(&self, run: &Run) -> String {
         let Run { variant, course, setting } = run;
         let what = match course {

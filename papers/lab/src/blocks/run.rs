@@ -146,8 +146,8 @@ fn begin<H: Host<BlocksRecord>>(
     Ok(PartialRun { study, taken, stretches_done: 0, seconds: 0.0 })
 }
 
-/// The checksum of all traces of a course, as their files contain them. The placement of pages does
-/// not enter the checksum, since the seed determines it.
+/// The checksum of all traces of a course, as their files contain them. It does not cover the
+/// placement of pages, because the seed determines it.
 fn checksum_of(stretches: &[Stretch], programs: &Programs) -> u32 {
     let mut checksums = crc32fast::Hasher::new();
     for stretch in stretches {

@@ -20,7 +20,8 @@ use crate::experiment::named_json;
 use crate::report::Figure;
 use crate::{Experiment, Host, LabError};
 
-/// Measures every published number on the simulator's DRAM.
+/// The experiment that measures, on the simulator's DRAM, each quantity that other DRAM simulators'
+/// published figures give.
 #[derive(Clone, Copy, Debug)]
 pub struct DramPlan {
     /// The seed of all requests.

@@ -44,7 +44,8 @@ pub struct RunRecord {
     pub variant: String,
     /// The name of the workload.
     pub workload: String,
-    /// CRC-32 of the placed records. It distinguishes runs of different traces.
+    /// CRC-32 of the trace's records, after their pages were placed in memory. It distinguishes
+    /// runs of different traces.
     pub trace: u32,
     /// Whether the traces of programs were the simulator's short samples. Records without this
     /// field used recorded traces.

@@ -69,8 +69,8 @@ pub struct SwitchSetting {
     pub tree_top: Option<i8>,
     /// The number of cycles after which the program is switched out.
     pub context_switch: Option<u64>,
-    /// Lines per block, a power of two. The tree has fewer levels, by the base-2 logarithm of this
-    /// number; the protected space keeps its size.
+    /// Lines per block, a power of two. With 2^*n* lines, the tree has *n* fewer levels; the
+    /// protected space keeps its size.
     pub block_lines: Option<u64>,
     /// Whether all positions are on the chip, and no position map is in the tree.
     pub positions_on_chip: Option<bool>,

@@ -53,8 +53,7 @@ pub struct Switches {
     pub tree_top: i8,
     /// The number of cycles after which the program is switched out. `None` if it never is.
     pub context_switch: Option<u64>,
-    /// Lines per block, a power of two. The tree has fewer levels, by the base-2 logarithm of this
-    /// number.
+    /// Lines per block, a power of two. With 2^*n* lines, the tree has *n* fewer levels.
     pub block_lines: u64,
     /// Whether all positions are on the chip, and no position map is in the tree.
     pub positions_on_chip: bool,

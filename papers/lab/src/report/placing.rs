@@ -1,7 +1,8 @@
-//! Finds the bar or curve of a stated number.
+//! Finds the bar or curve that a number stated by the paper (`Stated`) belongs to.
 //!
-//! A stated number may name its [`MarkPlace`](super::MarkPlace). A number without one, or with an
-//! unknown series or label, is only in the table: figures come from untrusted files.
+//! A stated number may have a [`MarkPlace`](super::MarkPlace), which names a series, a label or
+//! both. A number without a place is shown only in the table. So is a number with an unknown series
+//! or label, which is not an error, because figures are read from untrusted files.
 
 use super::number::drawable;
 use super::{Bars, Curves, Stated};

@@ -35,7 +35,8 @@ pub const PAPER_LEVEL: u8 = 22;
 /// The base-2 logarithm of the blocks in the paper's longest ranges (`ell`).
 pub const PAPER_ELL: u8 = 14;
 
-/// The lowest level of the leaves for which seeks are counted.
+/// The leaf level of the smallest tree whose seeks are counted. Each further tree has two more
+/// levels.
 const SEEKS_FROM_LEVEL: u8 = 8;
 
 /// The numbers of parts of storage in the figures of parallel seeks.

@@ -9,7 +9,7 @@ use oblivio_models::medium::{Medium, Tally};
 /// The costs of one ORAM on one medium, with ranges of one length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The ORAM whose costs these are.
+    /// The measured ORAM.
     pub form: Form,
     /// The medium of the ORAM's storage.
     pub medium: Medium,
@@ -43,7 +43,7 @@ impl Cell {
 /// The costs of one ORAM on one medium, with the requests of a file system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MixCell {
-    /// The ORAM whose costs these are.
+    /// The measured ORAM.
     pub form: Form,
     /// The medium of the ORAM's storage.
     pub medium: Medium,

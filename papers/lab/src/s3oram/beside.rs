@@ -188,8 +188,8 @@ impl Volume {
         Ok(Self { array, period, coins })
     }
 
-    /// Mean seconds of an access in each of `periods` periods of evictions. A period ends when its
-    /// writes are durable.
+    /// Makes accesses one at a time for `periods` eviction periods. Returns the spread of the
+    /// periods' mean seconds per access. A period ends when its writes are durable.
     fn one_by_one(&mut self, periods: usize, wall: &Clock) -> Result<Spread, LabError> {
         let mut times = Vec::new();
         for _ in 0..periods {

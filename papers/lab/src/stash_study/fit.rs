@@ -5,9 +5,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{SECURITY_BITS, Survival};
 
-/// The improbability in bits at which the bulk ends: at the first `n` with `P(stash > n) <= 2^-12`.
-/// Beyond it, the observed tail is straight. The bulk falls faster, so that including it would give
-/// too small a bound.
+/// The bulk ends at the first `n` with `P(stash > n) <= 2^-12`. Beyond it, the observed tail is
+/// straight. The bulk falls faster, so a fit that included it would give too small a bound.
 pub(super) const BULK_ENDS_AT_BITS: f64 = 12.0;
 
 /// The minimum number of samples above a point. Points with fewer are too uncertain to be fitted.

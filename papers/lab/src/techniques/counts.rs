@@ -33,8 +33,8 @@ impl Counts {
         self.known_paths() + self.due_evictions
     }
 
-    /// The number of paths without scheduled evictions. The engine does not count scheduled
-    /// evictions: `due_evictions` is the number of paths read minus this number.
+    /// The number of paths read, except those of scheduled evictions. The engine does not count
+    /// scheduled evictions: `due_evictions` is the number of paths read minus this number.
     pub(super) fn known_paths(&self) -> u64 {
         let needed = self.data + self.position_map + self.remap + self.small;
         needed + self.background_evictions + self.dummies

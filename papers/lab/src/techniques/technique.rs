@@ -44,10 +44,10 @@ pub(super) enum Map {
     Recursive { has_plb: bool, integrity: Integrity },
 }
 
-/// The number of levels that the client keeps. IR-Alloc's gain depends on the distance from the
-/// first level in storage to the leaves, and IR-Stash's gain on the number of blocks on the client.
-/// In the paper's tree of 25 levels, ten levels give both. A smaller tree cannot have both, so each
-/// technique is measured with the number that it depends on.
+/// The rule for the number of levels that the client keeps. IR-Alloc's gain depends on the number
+/// of levels in storage, and IR-Stash's gain on the number of levels on the client. The paper's
+/// tree of 25 levels has 15 in storage and ten on the client. A smaller tree can match only one of
+/// the two, so each technique is measured with the one that its gain depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Top {
     /// The number of levels that leaves as many levels in storage as in the paper: 15, or 60 slots

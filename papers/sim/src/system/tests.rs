@@ -110,8 +110,8 @@ fn of_an_order_with(oram: OramSpec) -> SystemSpec {
     spec
 }
 
-/// In-order machines with each scheme of [`machines`], with IR-DWB, without the answering write
-/// queue, and with fewer instructions retired per cycle.
+/// In-order machines: one for each of [`machines`]; one whose write queue does not answer reads;
+/// the same with IR-DWB; and that one with only two instructions retired per cycle.
 fn machines_of_an_order() -> Vec<SystemSpec> {
     let ordered = |spec: SystemSpec| {
         let fetches = spec.processor.fetch_on_write_miss;
