@@ -134,8 +134,9 @@ fn draw<F: Field>(seed: &Seed, count: usize) -> Vec<F::Element> {
     elements
 }
 
-/// Shares each element of `secret`, and returns the shares in the order of the servers. The number
-/// `turn` of the secret alone determines which servers receive seeds.
+/// Shares each element of `secret`, and returns the shares in the order of the servers. *t* servers
+/// receive a seed instead of a share. Which servers these are depends only on `turn`, the number of
+/// the secret.
 pub fn share<F: Field>(
     parties: Parties,
     secret: &[F::Element],

@@ -60,8 +60,9 @@ impl Preset {
         (more - mean + more * (mean / more).ln()) * std::f64::consts::LOG2_E
     }
 
-    /// The base-2 logarithm of the bound of Lemma 4.1. It holds for siblings, which do not change
-    /// after an eviction, and for leaves.
+    /// The base-2 logarithm of Lemma 4.1's bound on the probability that a bucket overflows. The
+    /// bound holds for buckets between evictions: siblings, and leaves. See `overflow_log2` for
+    /// destinations during an eviction.
     pub fn lemma_log2(self) -> f64 {
         let (slots, accesses) = (f64::from(self.slots), f64::from(self.accesses));
         -(2.0 * slots - accesses).powi(2) / (6.0 * accesses) * std::f64::consts::LOG2_E

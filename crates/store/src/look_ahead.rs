@@ -22,8 +22,8 @@ const WAITING_MAX: usize = 128;
 
 /// The maximum number of trips that are read ahead at a time.
 const BUFFERS_MAX: usize = 16;
-/// The maximum number of bytes of these trips. The bytes should stay in a processor's cache until
-/// the store uses them.
+/// The maximum total bytes of trips that are read ahead at a time. The bytes should stay in a
+/// processor's cache until the store uses them.
 pub(crate) const READ_AHEAD_BYTES_MAX: usize = 4 << 20;
 
 /// A thread that reads announced trips ahead.

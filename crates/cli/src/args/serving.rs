@@ -22,9 +22,9 @@ pub(crate) enum ServeCommand {
     /// Run a share server: hold shares of volumes, and compute on them with other servers (S³ORAM).
     ///
     /// Three or more share servers, run by operators who do not collude, hold a volume together.
-    /// Each server sees which paths are accessed, and its shares, which alone reveal nothing. The
-    /// same holds for several servers together, up to the number that may collude: one of three. A
-    /// share server is also a bucket server.
+    /// Each server sees which paths are accessed, and its own shares. The shares of colluding
+    /// servers reveal nothing as long as no more servers collude than the volume allows (one of
+    /// three servers). A share server is also a bucket server.
     #[command(after_help = SHARES_EXAMPLES)]
     Shares(SharesArgs),
 }

@@ -132,8 +132,8 @@ fn begin(
     Ok((made, begun))
 }
 
-/// Resumes an interrupted copy with the progress `begun`. If nothing was copied yet, may begin it
-/// again.
+/// Resumes an interrupted copy with the progress `begun`. If nothing was copied yet, and the
+/// destination is vacant or half-made, begins the copy again.
 fn resume(
     to: &Location,
     shapes: &[TreeShape],

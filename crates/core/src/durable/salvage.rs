@@ -55,7 +55,7 @@ impl Salvage {
         self.forgotten_since.insert_all(range);
     }
 
-    /// Whether a block can be recovered, if the client knows which blocks had contents.
+    /// The recoverability of a block. Requires that the client knows which blocks had contents.
     pub fn recoverability(&self, address: u64) -> Recoverability {
         match self.after_state(address) {
             Some(recoverability) => recoverability,

@@ -108,7 +108,8 @@ impl Direction {
 /// A message between two servers in an eviction, as one of them saw it. Public by nature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PeerMessage {
-    /// The running number, in the same sequence as [calls](super::Event::trip).
+    /// The number of this message. Messages and [calls](super::Event::trip) are numbered in one
+    /// sequence.
     pub trip: u64,
     /// The server that saw the message, from 1.
     pub party: u8,

@@ -140,7 +140,7 @@ impl FromStr for Medium {
 /// The total cost of requests on a medium.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// The medium of the requests.
+    /// The medium that serves the requests.
     pub medium: Medium,
     /// Number of requests.
     pub requests: u64,

@@ -50,14 +50,15 @@
 //! which is verified with its own entry in the next tree.
 //!
 //! A plan holds the random choices for each tree: the block's new leaf, and the leaf to show if the
-//! block has no position. The log holds no contents of map blocks. An access counts once all
+//! block has no position. The log holds no contents of map blocks. An access is complete once all
 //! servers have it in all trees. Until then the client repeats it, from the last map tree down to
-//! the tree with the lowest number that lacks it. This is the data tree (number 0), which is
-//! written last, unless a disk lied about a sync. Servers that are one write ahead answer as they
-//! did before that write, so a repeated access sends and receives the same messages. Queries must
-//! repeat their shares as well, because servers add them to the marks of taken blocks. They are
-//! drawn from a seed derived from the plan's salt and from the query. If a server lies the second
-//! time, so that the client selects another slot, no share equals a share of the first query.
+//! the lowest-numbered tree in which a server lacks it. This is the data tree (number 0), because
+//! the data tree is written last. It is another tree only if a disk lied about a sync. Servers that
+//! already have the repeated write answer as they did before it, so a repeated access sends and
+//! receives the same messages. Queries must repeat their shares as well, because servers add these
+//! shares to the marks of taken blocks. The shares of a query are drawn from a seed derived from
+//! the plan's salt and from the query. If a server lies the second time, so that the client selects
+//! another slot, no share equals a share of the first query.
 //!
 //! All trees have the same number of accesses, and are evicted after the same access, once all of
 //! them have it. With map trees an access needs all servers, because a missing server would not

@@ -286,9 +286,9 @@ impl Tile<'_> {
         Ok(kept)
     }
 
-    /// The coins for sharing one product. They are derived from the seed, the product and its
-    /// location. So a server that is rolled back within an attempt shares a different product from
-    /// different coins.
+    /// The coins for sharing one product, derived from the seed, the product and its location. A
+    /// server that is rolled back within an attempt may share another product at the same location.
+    /// It then uses other coins.
     fn coins_of(&self, level: u8, child: u8, product: &[u8]) -> ChaCha20Rng {
         let Attempt { attempt, number } = self.eviction.attempt;
         let place = [number, attempt, self.tile.into(), level.into(), child.into()];

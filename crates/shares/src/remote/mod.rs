@@ -139,8 +139,8 @@ impl SharedStore {
         }))
     }
 
-    /// Begins a call. A server that has returned first receives the writes that it missed, and then
-    /// takes part in the call.
+    /// Begins a call. A server that is reachable again takes part in the call, after it has
+    /// received the writes that it missed.
     fn begin_call(&mut self) -> Result<(), StoreError> {
         self.failure.check()?;
         for i in 0..self.servers.len() {

@@ -64,10 +64,11 @@ struct InFlightBlock {
 /// Maximum number of blocks of a window if several windows are in flight.
 const BEGUN_WINDOW_MAX: usize = WINDOW_ACCESSES_MAX / 4;
 
-/// The number of windows that reads are split into, if there are enough of them. After each window,
+/// The number of windows that reads are split into, if there are enough reads. After each window,
 /// reads whose moves have become durable are announced to storage, and new requests begin. With 16
 /// requests in flight, 4 and 8 windows are equally fast on a file. With 4, a server over TLS
-/// answers 8 to 15 % more reads: a window costs messages, syncs of the log and thread wake-ups.
+/// answers 8 to 15 % more reads, because each window costs messages, syncs of the log and thread
+/// wake-ups.
 const BEGUN_WINDOWS: usize = 4;
 
 impl Blocks {

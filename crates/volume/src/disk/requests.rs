@@ -70,7 +70,7 @@ impl Deref for Queue {
     }
 }
 
-/// Requests that wait together.
+/// A batch of requests taken from the queue, within the limits on requests and bytes in flight.
 #[derive(Default)]
 pub(super) struct RequestBatch {
     pub(super) requests: Vec<Request>,

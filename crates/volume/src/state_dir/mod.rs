@@ -143,8 +143,8 @@ pub(crate) fn finish(dir: &mut dyn StateDir, name: &str) -> io::Result<()> {
     dir.sync_names()
 }
 
-/// Creates or replaces a small file durably. Whenever a crash comes, either the old or the new file
-/// is there, complete.
+/// Creates or replaces a small file durably. After a crash at any time, either the old or the new
+/// file is there, complete.
 pub(crate) fn replace(dir: &mut dyn StateDir, name: &str, bytes: &[u8]) -> io::Result<()> {
     let mut file = begin(dir, name)?;
     file.append(bytes)?;

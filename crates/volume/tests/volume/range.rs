@@ -899,8 +899,9 @@ fn a_write_of_parts_of_blocks_takes_what_it_reads_and_what_it_writes() {
     }
 }
 
-/// With exact ranges, servers split requests at distances from their first block: a split at the
-/// ends of ranges would reveal those to storage.
+/// A caller should split long requests every `RANGE` blocks, counted from the start of the disk.
+/// With exact ranges it must count from the request's first block, because splits at the ends of
+/// ranges would reveal to storage where ranges end.
 #[test]
 fn a_disk_says_how_requests_may_be_divided() {
     let division = |made| {

@@ -76,8 +76,8 @@ impl ScanParams {
         self.ring()
     }
 
-    /// The number of most recent buckets whose keys are kept: twice around the ring, because an
-    /// opening looks for the previous contents of a place.
+    /// The number of most recent buckets whose keys are kept: two laps of the ring. When the array
+    /// is opened, a place may still have its previous contents, which are one lap older.
     pub(super) fn recognised(&self) -> u64 {
         2 * self.ring()
     }

@@ -75,8 +75,8 @@ fn unserved_hits_leave_uniform_independent_and_fresh_leaves() {
 /// have fewer.
 const ENOUGH: usize = ACCESSES / 3;
 
-/// Tests that served hits leave accesses whose leaves are uniform, used once, and independent of
-/// the block's earlier leaves, with either position map.
+/// Tests the accesses that remain when the client serves hits itself: their leaves are uniform,
+/// used once, and independent of the block's earlier leaves, with either position map.
 #[test]
 fn served_hits_leave_uniform_and_fresh_leaves() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);

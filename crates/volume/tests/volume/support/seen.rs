@@ -1,4 +1,5 @@
-//! Derives what storage can determine from a view, which holds the calls that it saw.
+//! Derives, from a recorded view (the calls that storage saw), the leaves that storage can
+//! determine without a key.
 
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{Part, TreeId};
