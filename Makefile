@@ -66,6 +66,14 @@ define install
 	[ -z "$$missing" ] || { $(call install_packages,$$missing); }
 endef
 
+# Makes the Python environment $(1) with the packages $(2).
+define python_environment
+	$(call install,python3:python3)
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || { $(call install_packages,python3-venv); }
+	python3 -m venv $(1)
+	$(1)/bin/pip install --quiet --disable-pip-version-check $(2)
+endef
+
 .PHONY: bench-tools
 bench-tools:
 	$(call install,fio:fio nbdkit:nbdkit fusermount3:fuse3 pkg-config:pkg-config)
@@ -82,10 +90,7 @@ test-tools: $(READER)/installed
 # Python packages for docs/formats/walk.py, the independent reader of volumes that a test runs.
 READER_NEEDS := cryptography==50.0.2 pyaegis==0.3.1
 $(READER)/installed:
-	$(call install,python3:python3)
-	@python3 -c 'import ensurepip, venv' 2>/dev/null || { $(call install_packages,python3-venv); }
-	python3 -m venv $(READER)
-	$(READER)/bin/pip install --quiet --disable-pip-version-check $(READER_NEEDS)
+	$(call python_environment,$(READER),$(READER_NEEDS))
 	touch $@
 
 # Simulator, linters and provers of the hardware, from PyPI into hw/.venv.
@@ -98,10 +103,7 @@ hw-tools:
 # The spell checker, from PyPI.
 SPELLER := target/tools/speller
 $(SPELLER)/installed-1.52.0:
-	$(call install,python3:python3)
-	@python3 -c 'import ensurepip, venv' 2>/dev/null || { $(call install_packages,python3-venv); }
-	python3 -m venv $(SPELLER)
-	$(SPELLER)/bin/pip install --quiet --disable-pip-version-check typos==1.52.0
+	$(call python_environment,$(SPELLER),typos==1.52.0)
 	touch $@
 
 .PHONY: spelling

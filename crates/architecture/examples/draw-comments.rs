@@ -5,10 +5,12 @@
 #![allow(clippy::print_stdout, reason = "printing the sample is its purpose")]
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use oblivio_architecture::sources::rust_files;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
@@ -59,19 +61,10 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Adds the doc comments of all Rust files below `folder`, in the order of their paths.
-fn read_folder(folder: &Path, comments: &mut Vec<Comment>) -> std::io::Result<()> {
-    let entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
-    let mut paths: Vec<_> = entries.iter().map(fs::DirEntry::path).collect();
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            if !path.ends_with("target") {
-                read_folder(&path, comments)?;
-            }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            comments.extend(read_comments(&path, &fs::read_to_string(&path)?));
-        }
+/// Adds the doc comments of all Rust files below `folder`, in the order of the files.
+fn read_folder(folder: &Path, comments: &mut Vec<Comment>) -> io::Result<()> {
+    for path in rust_files(folder)? {
+        comments.extend(read_comments(&path, &fs::read_to_string(&path)?));
     }
     Ok(())
 }

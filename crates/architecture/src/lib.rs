@@ -15,3 +15,4 @@
 //! Nothing depends on this crate. It has two programs, the examples `draw-comments` and `claims`.
 
 pub mod claims;
+pub mod sources;

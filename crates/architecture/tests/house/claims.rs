@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use oblivio_architecture::claims::Claims;
+use oblivio_architecture::sources::rust_files;
 
 use crate::workspace;
-use crate::workspace::source::all_rust_files;
 
 /// The pages that cite claims.
 const THREAT_MODEL: [&str; 2] = ["docs/threat-model.md", "docs/threat-model-shares.md"];
@@ -104,7 +104,7 @@ fn claims() -> Claims {
 }
 
 fn sources(root: &Path) -> Sources {
-    let files = workspace::CRATES.iter().flat_map(|folder| all_rust_files(&root.join(folder)));
+    let files = workspace::CRATES.iter().flat_map(|folder| rust_files(&root.join(folder)).unwrap());
     let read = |file: PathBuf| {
         let source = fs::read_to_string(&file).unwrap();
         (file.strip_prefix(root).unwrap().to_owned(), source)

@@ -78,14 +78,9 @@ fn planted_faults_are_found() {
     }
     assert_eq!(banned("/// for so\n    /// many blocks"), [(1, "so many".to_owned())]);
     assert_eq!(banned("/// for so\n    /// manyfold blocks"), []);
-    let of = [(2, "a sentence that starts with \"Of\"".to_owned())];
     for text in ["/// One.\n/// Of two.", "//! One.\n//!\n//! Of", "-\n- Of x", "x;\n// Of y"] {
-        let found = banned(text);
-        assert_eq!(
-            found.iter().map(|(_, phrase)| phrase).collect::<Vec<_>>(),
-            [&of[0].1],
-            "{text}"
-        );
+        let found: Vec<_> = banned(text).into_iter().map(|(_, phrase)| phrase).collect();
+        assert_eq!(found, ["a sentence that starts with \"Of\""], "{text}");
     }
     assert_eq!(banned("/// One. Of two.").len(), 1);
     assert_eq!(banned("/// the paper by\n/// Of Counsel"), []);

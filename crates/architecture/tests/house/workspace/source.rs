@@ -1,7 +1,8 @@
 //! Reads source code for the tests.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use oblivio_architecture::sources;
 
 /// Returns `source` without comments and without the unit tests at its end.
 pub(crate) fn code(source: &str) -> String {
@@ -12,21 +13,7 @@ pub(crate) fn code(source: &str) -> String {
 
 /// Returns all source files below `folder` except files of unit tests.
 pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = all_rust_files(folder);
+    let mut files = sources::rust_files(folder).unwrap();
     files.retain(|path| path.file_name().is_some_and(|name| name != "tests.rs"));
-    files
-}
-
-/// Returns all source files below `folder`.
-pub(crate) fn all_rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(all_rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
     files
 }
