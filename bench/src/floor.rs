@@ -1,7 +1,8 @@
 //! Lower bounds (floors): the cost of memory and of the cipher alone, without the rest of an ORAM.
 //!
 //! A *memory* floor moves the bytes of a scheme's paths. An *AES* floor generates the keystream for
-//! them. Neither interprets the bytes. Their sum is the baseline (ruler) for an encrypted ORAM.
+//! them. Neither interprets the bytes. The sum of both floors of Path ORAM in the shallower tree is
+//! the baseline (ruler) for an encrypted ORAM.
 //!
 //! - Path ORAM, Z = 4: every access reads a path and writes it back, opening and sealing every
 //!   byte.

@@ -185,8 +185,8 @@ fn ruler(row: &[Measured]) -> Vec<f64> {
     (0..rounds).map(|round| parts().map(|subject| subject.rounds[round]).sum()).collect()
 }
 
-/// Returns the ratios of a subject to the baseline, round by round, so that disturbances of the
-/// machine cancel out.
+/// Returns the ratios of a subject's times to `ruler`, which holds the times of the baseline or of
+/// another subject. Dividing round by round cancels disturbances of the machine.
 fn ratios(subject: &Measured, ruler: &[f64]) -> Vec<f64> {
     subject.rounds.iter().zip(ruler).map(|(access, ruler)| access / ruler).collect()
 }

@@ -65,7 +65,7 @@ fn lay_over(storage: &mut [u8], contents: &[u8]) {
     storage[..bytes].copy_from_slice(&contents[..bytes]);
 }
 
-/// Serves `requests`. The two low bits of a request select the operation, the others the block.
+/// Serves `requests`. The two low bits of a request select the operation, its other bits the block.
 fn serve<B: Scheme>(oram: &mut FlatOram<B, StdRng>, requests: &[u8]) -> Result<(), ErrorKind> {
     requests.iter().try_for_each(|request| {
         let address = u64::from(request >> 2) % CAPACITY;

@@ -19,8 +19,8 @@ fuzz_target!(|input: &[u8]| {
     let mut copy = input[..input.len().min(HEADER_BYTES)].to_vec();
     if setup & 1 == 1 {
         copy.resize(HEADER_BYTES, 0);
-        let (said, sum) = copy.split_at_mut(HEADER_BYTES - CHECKSUM_BYTES);
-        sum.copy_from_slice(&Sha256::digest(said));
+        let (body, sum) = copy.split_at_mut(HEADER_BYTES - CHECKSUM_BYTES);
+        sum.copy_from_slice(&Sha256::digest(body));
     }
     let Ok(shapes) = container::decode(&copy) else { return };
     assert_eq!(container::encode(&shapes).unwrap(), copy);

@@ -88,7 +88,7 @@ fn sealer(tree: &TreeConfig) -> Sealer {
     Sealer::aes128(Key::from_bytes([7; 16]), tree.tree)
 }
 
-/// Serves `requests`. The low bit of a request selects the operation, the others the block. If
+/// Serves `requests`. The low bit of a request selects the operation, its other bits the block. If
 /// `is_vouched_for`, because PMMAC is on, a successful read must return the data last written.
 fn serve<B: Scheme>(
     oram: &mut FreecursiveOram<B, StdRng>,

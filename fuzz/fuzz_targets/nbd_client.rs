@@ -24,17 +24,17 @@ const READY: &[u8] =
     b"\0\0\0\x03IHAVEOPT\0\0\0\x08\0\0\0\0IHAVEOPT\0\0\0\x07\0\0\0\x06\0\0\0\0\0\0";
 
 fuzz_target!(|input: &[u8]| {
-    let Some(([setup], said)) = input.split_first_chunk() else { return };
+    let Some(([setup], sent)) = input.split_first_chunk() else { return };
     let options = NbdOptions { read_only: setup & 2 != 0, ..NbdOptions::default() };
     let service = Service::new(Arc::new(SmallDisk::default()), &options).unwrap();
-    let said = [if setup & 1 == 0 { b"" } else { READY }, said].concat();
+    let sent = [if setup & 1 == 0 { b"" } else { READY }, sent].concat();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (near, far) = tokio::io::duplex(1 << 10);
         let (mut hear, mut say) = tokio::io::split(near);
         let talk = async move {
             // Writing fails if the server has closed the connection.
-            let _ = say.write_all(&said).await;
+            let _ = say.write_all(&sent).await;
             let _ = say.shutdown().await;
         };
         let listen = async move { hear.read_to_end(&mut Vec::new()).await };

@@ -119,54 +119,54 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
 });
 
 fuzz_target!(|input: &[u8]| {
-    let Some(([bits], said)) = input.split_first_chunk() else { return };
+    let Some(([bits], sent)) = input.split_first_chunk() else { return };
     let (setup, world) = (Setup::from_bits(*bits), &*WORLD);
     let service = if setup.tls_required { &world.required } else { &world.offered };
-    let asked = world.disk.requests();
+    let before = world.disk.requests();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (near, far) = tokio::io::duplex(1 << 10);
         let client = async {
             match setup.speaks_tls {
-                true => speak_tls(&setup, near, said).await,
-                false => speak_in_clear(&setup, near, said).await,
+                true => speak_tls(&setup, near, sent).await,
+                false => speak_in_clear(&setup, near, sent).await,
             }
         };
         // The server usually ends the session, often with an error.
         let _ = tokio::join!(service.serve(far), client);
     });
     if setup.tls_required && !setup.speaks_tls {
-        assert_eq!(world.disk.requests(), asked, "the disk got a request without TLS");
+        assert_eq!(world.disk.requests(), before, "the disk got a request without TLS");
     }
 });
 
-async fn speak_in_clear(setup: &Setup, stream: DuplexStream, said: &[u8]) {
-    let said = [&setup.flags(), &setup.beginning()[..], said].concat();
-    let heard = talk(stream, &said).await;
+async fn speak_in_clear(setup: &Setup, stream: DuplexStream, sent: &[u8]) {
+    let sent = [&setup.flags(), &setup.beginning()[..], sent].concat();
+    let heard = talk(stream, &sent).await;
     if setup.by_name && !setup.tls_required {
         setup.check(&heard[GREETING_BYTES..]);
     }
 }
 
-async fn speak_tls(setup: &Setup, mut stream: DuplexStream, said: &[u8]) {
+async fn speak_tls(setup: &Setup, mut stream: DuplexStream, sent: &[u8]) {
     stream.read_exact(&mut [0; GREETING_BYTES]).await.unwrap();
     stream.write_all(&[&setup.flags(), STARTTLS].concat()).await.unwrap();
     stream.read_exact(&mut [0; OPTION_REPLY_BYTES]).await.unwrap();
     let name = "localhost".try_into().unwrap();
     let stream = WORLD.client.connect(name, stream).await.unwrap();
-    let heard = talk(stream, &[&setup.beginning(), said].concat()).await;
+    let heard = talk(stream, &[&setup.beginning(), sent].concat()).await;
     if setup.by_name {
         setup.check(&heard);
     }
 }
 
-/// Sends `said` and returns all bytes from the server, which may close the connection at any time.
-async fn talk(stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite, said: &[u8]) -> Vec<u8> {
+/// Sends `sent` and returns all bytes from the server, which may close the connection at any time.
+async fn talk(stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite, sent: &[u8]) -> Vec<u8> {
     let (mut hear, mut say) = tokio::io::split(stream);
     let mut heard = Vec::new();
     let speak = async {
         // Writing fails if the server has closed the connection.
-        let _ = say.write_all(said).await;
+        let _ = say.write_all(sent).await;
         let _ = say.shutdown().await;
     };
     // Reading may fail, too: the server closes TLS without a notice after a protocol violation.

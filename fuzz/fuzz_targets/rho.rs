@@ -98,7 +98,7 @@ fn trees(config: &RhoConfig, main: &TreeConfig) -> Trees {
     TwoTrees::new(config, main, small, StdRng::seed_from_u64(2)).unwrap()
 }
 
-/// Serves `requests`. The low bit of a request selects the operation, the others the block. If
+/// Serves `requests`. The low bit of a request selects the operation, its other bits the block. If
 /// there is a model of the contents, a read must return the data last written.
 fn serve<F: Front + AsRef<Trees> + AsMut<Trees>>(
     oram: &mut Rho<F>,

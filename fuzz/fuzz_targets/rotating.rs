@@ -68,8 +68,8 @@ fn oram(setup: u8) -> Rotating {
     DurableRawOram::new(&config, sealer, store, coins).unwrap()
 }
 
-/// Serves `requests`. The two low bits of a request select the operation, the others the block. A
-/// successful read must return the data last written.
+/// Serves `requests`. The two low bits of a request select the operation, its other bits the block.
+/// A successful read must return the data last written.
 fn serve(
     oram: &mut Rotating,
     model: &mut [[u8; BLOCK_BYTES]],

@@ -4,8 +4,8 @@
 //! input = (sender and length, message)*
 //! ```
 //!
-//! Each message gets an answer. A refused message changes no state. After a restart, the server has
-//! the same state.
+//! Each message of the client gets an answer. A refused message changes no state but the number of
+//! the eviction attempt. After a restart, the server has the same state.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -111,11 +111,11 @@ fuzz_target!(|input: &[u8]| {
             assert_eq!(ask(&mut host, &message), Answer::Done);
         }
     }
-    while let Some(([who, bytes], behind)) = rest.split_first_chunk() {
+    while let Some(([sender, bytes], behind)) = rest.split_first_chunk() {
         let (message, behind) = behind.split_at(behind.len().min((*bytes).into()));
         rest = behind;
-        if who % 4 == 0 {
-            let _ = host.mailbox().take(who >> 2, message);
+        if sender % 4 == 0 {
+            let _ = host.mailbox().take(sender >> 2, message);
             continue;
         }
         let request = match message {
@@ -124,7 +124,7 @@ fuzz_target!(|input: &[u8]| {
         };
         let does_not_deal = request.get(DEALERS_AT).is_some_and(|dealers| dealers & 2 == 0);
         if request.first() == Some(&EVICT) && does_not_deal {
-            // It would wait for other servers, which do not exist.
+            // The eviction would wait for other servers, which do not exist.
             continue;
         }
         let epochs = [0, 1].map(|tree| Request::Epoch.encode_in(tree));

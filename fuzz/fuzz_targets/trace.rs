@@ -44,7 +44,7 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn framed(records: &[u8]) -> Vec<u8> {
-    let said = [START, records].concat();
-    let sum = crc32fast::hash(&said).to_le_bytes();
-    [said, sum.to_vec()].concat()
+    let body = [START, records].concat();
+    let sum = crc32fast::hash(&body).to_le_bytes();
+    [body, sum.to_vec()].concat()
 }

@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
         FileSink::new(Vec::new(), capabilities.unwrap_or(Capabilities::NONE), view.servers());
     while let Some(observed) = view.next() {
         let Ok(observed) = observed else { return };
-        // A version without times has no time between events.
+        // In a version without times, all events get the time 0.
         copy.set_micros(view.micros().unwrap_or_default());
         match observed {
             Observed::Event(event) => copy.record(&event, &[]),

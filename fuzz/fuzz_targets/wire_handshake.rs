@@ -72,17 +72,17 @@ impl Setup {
 }
 
 fuzz_target!(|input: &[u8]| {
-    let Some((bits, said)) = input.split_first() else { return };
+    let Some((bits, sent)) = input.split_first() else { return };
     let setup = Setup::from_bits(*bits);
     match setup.two_meet {
-        true => meet(&setup, said),
-        false => hear_a_stranger(&setup, said),
+        true => meet(&setup, sent),
+        false => hear_a_stranger(&setup, sent),
     }
 });
 
-fn hear_a_stranger(setup: &Setup, said: &[u8]) {
+fn hear_a_stranger(setup: &Setup, sent: &[u8]) {
     let (mut stranger, stream) = pair();
-    stranger.write_all(said).unwrap();
+    stranger.write_all(sent).unwrap();
     stranger.shutdown(Shutdown::Write).unwrap();
     let is_let_in = match setup.fuzzer_is_client {
         true => WORLD.called.answer(stream, LONG).is_ok(),

@@ -23,7 +23,7 @@ const MESSAGE_BYTES: usize = 16 << 10;
 const FRAME_BYTES: usize = 64 << 10;
 
 fuzz_target!(|input: &[u8]| {
-    is_said_in_one_way(input);
+    check_one_encoding(input);
     // As frames, with lengths from the fuzzer.
     let mut rest = input;
     loop {
@@ -33,11 +33,11 @@ fuzz_target!(|input: &[u8]| {
             check_allocations(bytes_max, || frame::receive(&mut rest, MESSAGE_BYTES_MAX));
         let Ok(Some(message)) = received else { break };
         assert_eq!(before - rest.len(), frame::LENGTH_BYTES + message.len());
-        is_said_in_one_way(&message);
+        check_one_encoding(&message);
     }
 });
 
-fn is_said_in_one_way(message: &[u8]) {
+fn check_one_encoding(message: &[u8]) {
     let bytes_max = MESSAGE_BYTES + COPIES * message.len();
     match check_allocations(bytes_max, || Request::decode(message)) {
         Ok(Request::Hello { version }) if version != VERSION => (),

@@ -1,7 +1,7 @@
 //! `oram`, Meta's doubly oblivious, recursive Path ORAM for enclaves: its `DefaultOram`.
 //!
 //! The constructor writes the whole position map through the recursion, one access per eight
-//! positions. The set-up time includes that.
+//! positions. The set-up time includes these accesses.
 
 use oram::{BlockSize, BlockValue, DefaultOram, Oram};
 use rand08::{SeedableRng, rngs::StdRng};

@@ -21,7 +21,7 @@ use crate::wire::Wire;
 /// Programs that this part needs in addition to `oblivio`.
 pub const PROGRAMS: [&str; 1] = ["nbdkit"];
 
-/// The name of the volume on a file, to which the others are compared.
+/// The name of the volume on a file, to which the volume over TLS is compared.
 pub const ON_FILE: &str = "oblivio nbd, file";
 
 pub const OVER_TLS: &str = "oblivio nbd, server on this machine";

@@ -25,7 +25,7 @@ fn field(file: &str, name: &str) -> Option<String> {
     Some(line.trim_start_matches([':', ' ', '\t']).to_owned())
 }
 
-/// Returns the output of a program, or `None` if the program cannot run.
+/// Returns the output of a program, or `None` if the program cannot run or fails.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())

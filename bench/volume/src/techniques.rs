@@ -186,11 +186,11 @@ fn turn(
     let round = rounds::one_round(&served, &turns.rounds.load, plan, seed, end)?;
     let seconds = clock.elapsed().as_secs_f64();
     served.stop()?;
-    let mut said = String::new();
-    remarks.rewind().and_then(|()| remarks.read_to_string(&mut said)).map_err(failed)?;
+    let mut text = String::new();
+    remarks.rewind().and_then(|()| remarks.read_to_string(&mut text)).map_err(failed)?;
     if variant.has_rate {
-        let left_out = left_out(&said)
-            .ok_or_else(|| format!("cannot parse the messages of the server: {said}"))?;
+        let left_out = left_out(&text)
+            .ok_or_else(|| format!("cannot parse the messages of the server: {text}"))?;
         turns.left_out.push(left_out);
         turns.bytes_per_access.extend(bytes_per_access(&round, seconds, left_out));
     }
@@ -206,11 +206,11 @@ fn bytes_per_access(round: &Round, seconds: f64, left_out: f64) -> Option<f64> {
     Some((usage.read_bytes + usage.written_bytes) as f64 / accesses)
 }
 
-/// Returns the fraction of skipped ticks from the message about the fixed rate in `said`. 0 without
+/// Returns the fraction of skipped ticks from the message about the fixed rate in `text`. 0 without
 /// such a message. `None` if the message cannot be parsed.
-fn left_out(said: &str) -> Option<f64> {
-    let Some(start) = said.find("at the fixed rate, ") else { return Some(0.0) };
-    let numbers: Vec<f64> = said[start..]
+fn left_out(text: &str) -> Option<f64> {
+    let Some(start) = text.find("at the fixed rate, ") else { return Some(0.0) };
+    let numbers: Vec<f64> = text[start..]
         .split_whitespace()
         .filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
         .filter_map(|word| word.parse().ok())

@@ -17,8 +17,8 @@ use crate::subjects::Description;
 /// The interval of checks while this program waits for another.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Time after which a program that was asked to end is killed. A volume must write back its cache
-/// first.
+/// Time within which a started program must be ready, and a stopped program must end. A slower
+/// program is killed. The time is long, because a volume writes back its cache before it ends.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A flag that is set by a signal that asks this program to end.
@@ -27,12 +27,12 @@ pub struct End(Arc<AtomicBool>);
 impl End {
     /// Starts to listen for signals.
     pub fn listen() -> Result<Self, String> {
-        let asked = Arc::new(AtomicBool::new(false));
+        let requested = Arc::new(AtomicBool::new(false));
         for signal in TERM_SIGNALS {
-            signal_hook::flag::register(*signal, asked.clone())
+            signal_hook::flag::register(*signal, requested.clone())
                 .map_err(|error| format!("cannot listen for signals: {error}"))?;
         }
-        Ok(Self(asked))
+        Ok(Self(requested))
     }
 
     pub fn check(&self) -> Result<(), String> {
@@ -68,12 +68,12 @@ impl Running {
         let name = command.get_program().to_string_lossy().into_owned();
         let failed = |error: std::io::Error| format!("cannot read the output of {name}: {error}");
         // A file, because a pipe without a reader would block the program later.
-        let mut said = tempfile::tempfile().map_err(failed)?;
-        let out = said.try_clone().map_err(failed)?;
+        let mut output = tempfile::tempfile().map_err(failed)?;
+        let out = output.try_clone().map_err(failed)?;
         let mut running = Self::spawn(command, out.into())?;
         let start = Instant::now();
         loop {
-            let text = read_from_start(&mut said).map_err(failed)?;
+            let text = read_from_start(&mut output).map_err(failed)?;
             if let Some(Ok(value)) = Deserializer::from_str(&text).into_iter().next() {
                 return Ok((running, value));
             }
@@ -186,7 +186,8 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Checks that the programs of the subjects and `more` are installed.
+    /// Checks that the programs of the subjects and `more` are installed. Returns the absolute
+    /// paths of the measured programs.
     pub fn find(
         oblivio: PathBuf,
         peers: &Path,
@@ -340,8 +341,8 @@ mod tests {
             Command::new("sh").args(["-c", "echo '{\"at\": 7}'; exec sleep 1000"]),
             &end,
         );
-        let (mut speaker, said) = heard.unwrap();
-        assert_eq!(said["at"], 7);
+        let (mut speaker, answer) = heard.unwrap();
+        assert_eq!(answer["at"], 7);
         speaker.stop().unwrap();
         assert!(Running::start_and_hear(&mut Command::new("true"), &end).is_err());
         let mut short = Running::start(&mut Command::new("true")).unwrap();

@@ -28,7 +28,9 @@ pub struct Wire {
     up: usize,
     /// Bytes that an access receives from the server.
     down: usize,
+    /// Accesses per second in each round, without waiting for earlier answers.
     at_once: Vec<f64>,
+    /// Accesses per second in each round, with a wait for each answer.
     in_turn: Vec<f64>,
 }
 

@@ -86,7 +86,10 @@ struct Seat {
 /// The activity of a connection, for the thread that watches it.
 #[derive(Default)]
 pub(super) struct Pulse {
+    /// The time of the latest message, in milliseconds of the monotonic clock.
     heard: AtomicU64,
+    /// The time by which the peer must have taken the message that is being sent, in the same unit.
+    /// 0 if none is being sent.
     sends_until: AtomicU64,
     /// Whether the other server has joined a volume. Always true for the connection of a client.
     has_joined: AtomicBool,
@@ -167,8 +170,8 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until another thread is allowed. `None` if the server must stop. Dropped connections
-    /// take a moment to end, and a flood waits for them too.
+    /// Waits until another thread is allowed. `None` if the server must stop. The thread of a
+    /// dropped connection counts until it has ended, so a flood waits for it.
     pub(super) fn thread(&self) -> Option<Thread<'_>> {
         let BucketLimits { connections_max, peer_connections_max, handshakes_max, .. } =
             self.limits;

@@ -91,7 +91,7 @@ impl ClientVolumes {
         let computing = request.service.computing()?;
         let client = self.owner.ok_or_else(Refusal::computes_nothing)?;
         let volume_id = SharedVolumeId { client, name: name.to_owned() };
-        // The lock is held until the setup has created its files.
+        // After a successful check, `making` stays locked until the setup has created its files.
         let making = RefCell::new(None);
         let check = |setup: &Setup| {
             computing.check(setup)?;

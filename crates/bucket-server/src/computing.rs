@@ -13,7 +13,7 @@ use super::memory::Memory;
 use super::peer_links::SharedVolumeId;
 use super::{BucketLimits, BucketServerError};
 
-/// A volume with shares that is in use. It ends when no connection uses the volume.
+/// A period in which a volume with shares is in use. It ends when no connection uses the volume.
 pub struct Computed<'v> {
     /// The client that owns the volume.
     pub client: PublicKey,

@@ -122,7 +122,7 @@ impl<'s> Connection<'s> {
                 let (volumes, who, metrics) = (self.volumes, self.number, &self.service.metrics);
                 let role = match mode {
                     OpenMode::Read { .. } => Role::Reader,
-                    OpenMode::Look => Role::Looker,
+                    OpenMode::Look => Role::Viewer,
                     OpenMode::Create(_) | OpenMode::Write => Role::Writer,
                 };
                 self.have_open(&name, role, |volume| match &mode {

@@ -121,8 +121,8 @@ pub struct BucketLimits {
     pub peer_memory_bytes_max: u64,
     /// Maximum number of volumes of one client.
     pub volumes_per_client_max: usize,
-    /// Time for which a store stays open after its writer has disconnected. A writer that resumes
-    /// later has lost its unflushed writes.
+    /// Time for which a store with unflushed writes stays open after its writer has disconnected. A
+    /// writer that resumes later has lost these writes.
     pub stores_kept_for: Duration,
     /// Maximum number of stores of one client that stay open without a writer.
     pub idle_stores_per_client_max: usize,

@@ -41,8 +41,8 @@ impl LinkServer {
         Ok(Self { service, volumes, client: "client".into() })
     }
 
-    /// Serves a link until the client ends it or a request is refused. Returns at once if no seat
-    /// is free.
+    /// Serves a link until the client ends it, the link fails, or a request is refused. Returns at
+    /// once if no seat is free.
     pub fn serve(&self, link: Link) {
         let Self { service, volumes, client } = self;
         let Some(thread) = service.admission.thread() else { return };

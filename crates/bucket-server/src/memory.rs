@@ -135,7 +135,7 @@ impl State {
 }
 
 impl Grant<'_> {
-    /// Returns the grant's memory, and announces the size up to which the grant will
+    /// Gives the grant's memory back, and announces the size up to which the grant will
     /// [grow](Self::grow).
     pub(super) fn announce(&mut self, bytes: u64) {
         let rest = self.memory.counted(bytes);
@@ -166,7 +166,7 @@ impl Grant<'_> {
         Ok(())
     }
 
-    /// Returns the grant's memory, and waits until the grant holds `bytes` bytes.
+    /// Gives the grant's memory back, and waits until the grant holds `bytes` bytes.
     ///
     /// # Errors
     /// See [`Self::grow`].

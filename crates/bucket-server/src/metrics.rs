@@ -54,11 +54,11 @@ impl DealtCounters {
 /// Counts refused connections.
 #[derive(Default)]
 pub(super) struct RefusedCounters {
-    /// Connections that failed to authenticate, or took too long to do so.
+    /// Connections that did not authenticate with a known key, or took too long to do so.
     pub(super) unauthenticated: Counter,
     /// Handshakes displaced by newer ones.
     pub(super) displaced: Counter,
-    /// Clients refused because no seat was free.
+    /// Clients and servers refused because no seat was free.
     pub(super) no_room: Counter,
 }
 
@@ -153,7 +153,8 @@ const SECONDS: [f64; 7] = [0.001, 0.004, 0.016, 0.064, 0.25, 1.0, 4.0];
 /// A histogram of durations.
 #[derive(Default)]
 pub(super) struct Histogram {
-    /// The number of durations above the previous bound and up to this one.
+    /// The number of durations in each bucket: above the previous bound, and up to the bucket's
+    /// own.
     counts: [Counter; SECONDS.len() + 1],
     microseconds: Counter,
 }

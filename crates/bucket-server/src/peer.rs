@@ -24,7 +24,7 @@ pub(super) struct PeerConnection<'s> {
     directory: &'s dyn ClientDirectory,
     peer: PublicKey,
     connection: ServerConnection<'s>,
-    /// Closes the link. Moves to the volume when the server joins one.
+    /// A handle that closes the link. Moves to the volume when the server joins one.
     link: Option<Box<dyn ClosableStream>>,
     number: ConnectionId,
     joined: Option<Joined>,

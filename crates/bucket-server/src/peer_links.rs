@@ -52,8 +52,8 @@ const RECONNECT_WITHIN: Duration = Duration::from_millis(1500);
 /// The pause between attempts to reconnect.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A thread that is still connecting or sending this long after its peer link was dropped is
-/// interrupted.
+/// Time for which a thread may still connect or send after its peer link was dropped. A thread that
+/// takes longer is interrupted.
 const DONE_WITHIN: Duration = Duration::from_millis(50);
 
 /// The interval at which a waiting thread checks whether the server must stop.
@@ -239,7 +239,8 @@ impl PeerLink {
     }
 
     /// Queues a message. Waits while the queue is full. Returns an earlier failure, if there is
-    /// one.
+    /// one, and an error if the queue makes no progress for [`SEND_TIMEOUT`] or the server must
+    /// stop.
     fn send(&self, lane: usize, message: &[u8], is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
         self.start()?;
         self.shared.put(Some(DealtMessage { lane, message: message.into() }), is_stopped)
@@ -364,8 +365,8 @@ impl Shared {
         }
     }
 
-    /// Waits for the next message. Returns `Some(None)` if only a lost link must be replaced, and
-    /// `None` at the end.
+    /// Waits for the next message. Returns `Some(None)` if only a link is needed, because one was
+    /// requested or a lost one must be replaced. Returns `None` at the end.
     fn next(&self, link: Option<&OutgoingLink>) -> Option<Option<DealtMessage>> {
         let mut queue = self.queue();
         let message = loop {

@@ -30,7 +30,7 @@ use super::volume::ConnectionId;
 use super::volume_storage::VolumeStorage;
 use super::working::Progress;
 
-/// Checks whether this server may take the role that a setup gives it.
+/// A function that checks whether this server may take the role that a setup gives it.
 pub(super) type Check<'a> = dyn Fn(&Setup) -> Result<(), NotSetUp> + 'a;
 
 /// The arguments of a computation request of a client.

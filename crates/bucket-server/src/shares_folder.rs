@@ -21,7 +21,7 @@ const NAME: &str = "shares";
 /// The suffix of an incomplete file.
 const NOT_WHOLE: &str = ".next";
 
-/// The folder of one volume. It need not exist.
+/// The folder of one volume's shares. It need not exist.
 pub(super) struct SharesFolder {
     volume: PathBuf,
     path: PathBuf,
@@ -108,12 +108,12 @@ impl ShareFile for Opened {
     }
 }
 
-/// The total length of the files of a volume, in bytes.
+/// The total length of the share files of a volume, in bytes.
 pub(super) fn bytes(volume: &Path) -> io::Result<u64> {
     sum(volume, Metadata::len)
 }
 
-/// The disk space that the files of a volume take, in bytes.
+/// The disk space that the share files of a volume take, in bytes.
 pub(super) fn allocated_bytes(volume: &Path) -> io::Result<u64> {
     sum(volume, |file| file.blocks() * STAT_BLOCK_BYTES)
 }

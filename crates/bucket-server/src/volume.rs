@@ -3,8 +3,8 @@
 //! # Rules
 //! - At most one connection may write: the current one of the latest session. Every request checks
 //!   this under the volume's lock. So a late request of an older connection is refused.
-//! - Readers are admitted while no connection may write. Their requests are refused once one may: a
-//!   forgotten reader never locks out an owner.
+//! - Readers are admitted while no connection may write. Their requests are refused once a
+//!   connection may write: a forgotten reader never locks out an owner.
 //! - After its writer has disconnected, the store stays open for a while, with its unflushed
 //!   writes. A writer that resumes in time finds them. Nothing is flushed without a request.
 
@@ -44,7 +44,7 @@ pub(super) enum Role {
     Writer,
     Reader,
     /// Reads, even while another connection writes.
-    Looker,
+    Viewer,
 }
 
 /// A volume of one client. It need not exist.
@@ -61,7 +61,7 @@ struct State {
     open: Option<OpenStore>,
     writer: Option<ConnectionId>,
     readers: BTreeSet<ConnectionId>,
-    lookers: BTreeSet<ConnectionId>,
+    viewers: BTreeSet<ConnectionId>,
     /// The time since which no connection has the volume open, by the monotonic clock.
     idle_since: Duration,
 }
@@ -111,7 +111,7 @@ impl Volume {
             return Err(Refusal::new(FailureKind::Exists, message));
         }
         check_room()?;
-        // Leftovers of an interrupted creation or removal, or of a removal by hand.
+        // Drop what an interrupted creation or removal, or a removal by hand, has left.
         *state = State::default();
         share_host.close();
         let made = self.make(shapes);
@@ -207,14 +207,15 @@ impl Volume {
     pub(super) fn open_to_look(&self, who: ConnectionId) -> Result<Opened, Refusal> {
         let mut state = self.state();
         self.check_is_there()?;
-        // Opening to write needs the number, so a check before it must fail too.
+        // Opening to write reads the session number. So if it cannot be read, looking must fail,
+        // too.
         self.session()?;
         if state.open.is_none() {
             let options = StoreOptions::default().with_read_only(true);
             state.open_store(&*self.storage, &options)?;
         }
         let opened = state.opened(NO_SESSION)?;
-        state.lookers.insert(who);
+        state.viewers.insert(who);
         Ok(opened)
     }
 
@@ -302,7 +303,7 @@ impl Volume {
         let flushed = state.flush();
         metrics.flushes.observe(clock::now().saturating_sub(begun));
         flushed?;
-        // A file without a name is deleted once it is closed.
+        // If the file was removed by hand, its contents are lost once it is closed.
         self.check_is_there().inspect_err(|_| state.open = None)
     }
 
@@ -334,7 +335,7 @@ impl Volume {
         who: ConnectionId,
         link: Box<dyn ClosableStream>,
     ) -> Result<u8, Refusal> {
-        // If no other connection has it open, it is kept from now on.
+        // If no client has the volume open, its idle time begins now.
         self.state().idle_since = clock::now();
         let joined = self.share_host.connect(&*self.storage, peer, who, link);
         self.close_computer_if_useless(&self.state());
@@ -375,11 +376,11 @@ impl Volume {
         let mut state = self.state();
         state.writer.take_if(|writer| *writer == who);
         state.readers.remove(&who);
-        state.lookers.remove(&who);
+        state.viewers.remove(&who);
         if state.is_idle() {
             state.idle_since = clock::now();
-            // A completely flushed store loses nothing when closed, and changes to its file are
-            // then seen at once.
+            // A completely flushed store loses nothing when it is closed, and the next opening sees
+            // changes that were made to its file meanwhile.
             state.open.take_if(|open| !open.is_unflushed);
             self.close_computer_if_useless(&state);
         }
@@ -433,7 +434,7 @@ impl Volume {
 
 impl State {
     fn is_idle(&self) -> bool {
-        self.writer.is_none() && self.readers.is_empty() && self.lookers.is_empty()
+        self.writer.is_none() && self.readers.is_empty() && self.viewers.is_empty()
     }
 
     /// The store, if the connection still has it open.
@@ -444,8 +445,8 @@ impl State {
         match role {
             Role::Writer if self.writer != Some(who) => return Err(Refusal::fenced()),
             Role::Reader if !self.readers.contains(&who) => return Err(open_to_write_elsewhere()),
-            Role::Looker if !self.lookers.contains(&who) => return Err(closed()),
-            Role::Writer | Role::Reader | Role::Looker => (),
+            Role::Viewer if !self.viewers.contains(&who) => return Err(closed()),
+            Role::Writer | Role::Reader | Role::Viewer => (),
         }
         self.open.as_mut().ok_or_else(closed)
     }
@@ -657,7 +658,7 @@ mod tests {
         let after = volume.resume(2, before.session, &metrics).unwrap();
         assert_ne!(after.incarnation, before.incarnation);
         read(&volume, (2, Role::Writer), |_| ()).unwrap();
-        // The check for idle stores also handles it, and does not consider the store in use.
+        // The check for idle stores also handles a panic, and does not consider the store in use.
         panic();
         assert!(!volume.is_open());
         let last = volume.resume(3, before.session, &metrics).unwrap();

@@ -48,8 +48,9 @@ const ADVICE: [(&str, &str); 28] = [
     ("choose another socket file", "choose another socket file (--socket)"),
 ];
 
-/// The system's text for "no file descriptors left" (`EMFILE`). Any opening of a file or connection
-/// can fail with it, so the advice is added here.
+/// The system's text for the error `EMFILE` (no file descriptors left), and its replacement with
+/// advice. The advice is added here, because every call that opens a file or a connection can fail
+/// with this error.
 const TOO_MANY_FILES: (&str, &str) = ("(os error 24)", "(os error 24; raise `ulimit -n`)");
 
 /// Returns a library's message with advice for users of this program.
@@ -66,8 +67,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the sources of all library crates, without comments. Each string literal is on one
-    /// line.
+    /// Returns the path and the text of each source file of the library crates, without comments
+    /// and test modules. A string literal that a backslash continues is on one line.
     fn libraries() -> Vec<(PathBuf, String)> {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut left: Vec<_> = [
@@ -98,8 +99,8 @@ mod tests {
         found
     }
 
-    /// Returns a line of source code, without its line break if a string literal continues on the
-    /// next line.
+    /// Returns a line of source code without its indentation, and without its line break if a
+    /// string literal continues on the next line.
     fn joined(line: &str) -> String {
         let line = line.trim_start();
         line.strip_suffix('\\').map_or_else(|| format!("{line}\n"), str::to_owned)

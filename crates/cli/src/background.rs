@@ -2,8 +2,8 @@
 //!
 //! Nothing is forked: the program runs itself again, with the same arguments and another `argv[0]`.
 //! At first both processes use the terminal. The second one asks for a passphrase and prints errors
-//! there, so no secret passes between them. Its standard output is a pipe to the first process,
-//! which it tells that it is ready. Then it leaves the terminal and closes its [inherited] files,
+//! there, so no secret passes between them. Its standard output is a pipe to the first process, on
+//! which it reports that it is ready. Then it leaves the terminal and closes its [inherited] files,
 //! and the first process ends.
 
 mod inherited;
@@ -49,8 +49,8 @@ pub(crate) fn run(
     start()
 }
 
-/// Runs this program again in the background, and waits until it is ready or has ended. Ends it if
-/// its report cannot be printed.
+/// Starts this program again in the background, and waits until that process is ready or has ended.
+/// Terminates the process if its report cannot be printed here.
 fn start() -> Result<(), CliError> {
     let failed = |error: io::Error| {
         CliError::Engine(format!(
@@ -102,7 +102,8 @@ fn read_until_ready(mut pipe: impl Read, printed: &mut Vec<u8>) -> io::Result<()
 }
 
 /// Opens the log of a process in the background. Call this before the disk is mounted: a log opened
-/// through the mount would keep it in use. `state` is the client's directory.
+/// through the mount would keep the mount in use. `state` is the client's directory. Returns `None`
+/// if this process does not run in the background.
 pub(crate) fn log(args: &BackgroundArgs, state: &Path) -> Result<Option<File>, CliError> {
     let path = || args.log.clone().unwrap_or_else(|| state.join(LOG_NAME));
     args.in_background.then(|| open_log(&path())).transpose()
@@ -113,13 +114,15 @@ pub(crate) fn log(args: &BackgroundArgs, state: &Path) -> Result<Option<File>, C
 /// that started this one.
 ///
 /// # Errors
-/// If the report cannot be delivered, because the user then does not know that the disk is in use.
+/// If this process cannot leave the terminal, or if the report cannot be delivered: the user would
+/// then not know that the disk is in use.
 pub(crate) fn report_ready(log: Option<File>, text: &str, logged: &str) -> Result<(), CliError> {
     let Some(mut log) = log else { return output::print(text) };
     let failed = |error: io::Error| CliError::Engine(format!("cannot leave the terminal: {error}"));
     let nothing = File::open("/dev/null").map_err(failed)?;
-    // The first process started this one, so it leads no process group. From here on the terminal
-    // may close, so this comes before the report.
+    // A process that leads a process group cannot call `setsid`. This one does not lead one,
+    // because the first process started it. From here on the terminal may close, so this comes
+    // before the report.
     rustix::process::setsid().map_err(|error| failed(error.into()))?;
     rustix::stdio::dup2_stdin(&nothing).map_err(|error| failed(error.into()))?;
     // The user may read the log as soon as the report arrives.
@@ -137,7 +140,8 @@ pub(crate) fn report_ready(log: Option<File>, text: &str, logged: &str) -> Resul
     Ok(())
 }
 
-/// Opens a log for appending. Refuses a pipe without a reader instead of waiting for one.
+/// Opens a log for appending, or creates it, readable only by its owner. Refuses a file of another
+/// kind. Refuses a pipe without a reader instead of waiting for one.
 fn open_log(path: &Path) -> Result<File, CliError> {
     files::refuse_other(path, FileKind::LOG)?;
     let mut options = private::file_options();
@@ -145,8 +149,8 @@ fn open_log(path: &Path) -> Result<File, CliError> {
     options.open(path).map_err(|error| files::cannot_write(path, &error))
 }
 
-/// Prints `text`, which reports the end of a command: on standard error, which is the log, if the
-/// command runs in the background. Otherwise on standard output.
+/// Prints `text`, which reports the end of a command. Prints to standard error, which is the log,
+/// if the command runs in the background, and otherwise to standard output.
 pub(crate) fn report_end(args: &BackgroundArgs, text: &str) -> Result<(), CliError> {
     if args.in_background {
         output::print_remark(text);

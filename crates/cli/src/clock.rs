@@ -1,4 +1,4 @@
-//! The only clock of the command line.
+//! The clocks that measure how long work of the command line takes.
 
 use std::time::{Duration, Instant};
 

@@ -28,7 +28,7 @@ pub(crate) fn stride(len: usize) -> usize {
     len.div_ceil(POINTS_MAX).max(1)
 }
 
-/// The label at a position of an axis.
+/// A function that returns the label at a position of an axis.
 pub(crate) type AxisLabel<'l> = dyn Fn(&u64) -> String + 'l;
 
 /// A panel with a title and axes. Labels of the x axis are plain numbers.
@@ -79,7 +79,7 @@ where
     Ok(panel)
 }
 
-/// Draws the legend of the series below the title.
+/// Draws the legend of the series in the upper right corner of the panel.
 pub(crate) fn draw_legend<'a, 'b: 'a>(panel: &mut Panel<'a, 'b>) -> Result<(), Box<dyn Error>> {
     panel
         .configure_series_labels()

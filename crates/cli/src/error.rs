@@ -20,7 +20,7 @@ const SIGNALLED: i32 = 128;
 /// lists.
 #[derive(Debug)]
 pub enum CliError {
-    /// The options contradict each other in a way that the command-line parser cannot detect.
+    /// The command line is invalid in a way that the parser cannot detect.
     Usage(String),
     /// A disk, the system or the engine failed.
     Engine(String),
@@ -48,7 +48,7 @@ pub enum CliError {
     StateRolledBack(String),
     /// The volume or file was written by another version of this program.
     UnknownVersion(String),
-    /// The volume was not closed.
+    /// The volume was not closed and needs recovery.
     NeedsRecovery(String),
     /// Storage does not answer.
     Unreachable(String),

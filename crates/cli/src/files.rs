@@ -38,12 +38,12 @@ pub fn open_regular(path: &Path) -> Result<File, CliError> {
 /// The flag `O_NONBLOCK`, which has no effect on a regular file.
 const NO_WAITING: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
-/// Reads a text file of at most `bytes_max` bytes.
+/// Reads a text file. Fails if it has more than `bytes_max` bytes or is not UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> Result<String, CliError> {
     text_of(open(path)?, path, bytes_max)
 }
 
-/// Reads a text file of at most `bytes_max` bytes, which must be a regular file.
+/// Reads a text file as [`read_text`] does. Fails also if it is not a regular file.
 pub fn read_regular_text(path: &Path, bytes_max: u64) -> Result<String, CliError> {
     text_of(open_regular(path)?, path, bytes_max)
 }
@@ -61,7 +61,8 @@ fn text_of(file: File, path: &Path, bytes_max: u64) -> Result<String, CliError> 
     }
 }
 
-/// Writes a whole file, or leaves the old one unchanged.
+/// Writes a whole file. If this fails, the previous file stays unchanged. A pipe or a device at
+/// `path` is written directly.
 pub fn write(path: &Path, contents: &str) -> Result<(), CliError> {
     OutputTarget::in_place_of_any(path)?.with_text(contents)?.finish()
 }
@@ -163,7 +164,7 @@ impl FileKind {
     }
 }
 
-/// Whether the start of a file is printable ASCII.
+/// Whether the start of a file consists of printable ASCII, tabs and line feeds.
 pub fn is_text(start: &[u8]) -> bool {
     start.iter().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~'))
 }
@@ -360,7 +361,7 @@ impl AtomicFile {
         }
     }
 
-    /// Begins a file for a name that does not exist yet.
+    /// Begins a file in the folder of `path`. Fails if `path` exists.
     pub fn begin_new(path: &Path) -> Result<Self, CliError> {
         if path.symlink_metadata().is_ok() { Err(exists(path)) } else { Self::begin(path) }
     }
@@ -397,10 +398,10 @@ impl AtomicFile {
             let path = self.path.display();
             let error = refused.error;
             match refused.path.keep() {
-                Ok(kept) => CliError::Output(format!(
+                Ok(complete) => CliError::Output(format!(
                     "{path} cannot be replaced ({error}): the complete new file is in {}, move it \
                      from there",
-                    kept.display()
+                    complete.display()
                 )),
                 Err(lost) => cannot_write(&self.path, &lost.error),
             }
@@ -423,7 +424,7 @@ impl AtomicFile {
 }
 
 /// Gives `file` the owner and mode of the file that it will replace. If the owner cannot be set,
-/// only the owner may use it.
+/// the group and other users get no access to `file`.
 fn make_as_private(file: &File, replaced: &Metadata) -> io::Result<()> {
     let mode = match fchown(file, Some(replaced.uid()), Some(replaced.gid())) {
         Ok(()) => replaced.mode(),

@@ -58,8 +58,8 @@ fn joined(text: &StyledStr) -> String {
     join_paragraphs(&text.to_string())
 }
 
-/// Joins consecutive lines of prose. Indented lines stay as they are, and so does a line after a
-/// colon.
+/// Joins consecutive lines of prose. Indented lines and list items stay as they are, and so does a
+/// line after a line that ends with a colon.
 fn join_paragraphs(text: &str) -> String {
     let is_prose =
         |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.starts_with("- ");

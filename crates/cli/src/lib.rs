@@ -32,7 +32,7 @@ use error::CliError;
 /// Commands of the program `oblivio-lab` that this program does not have.
 const LAB_COMMANDS: [&str; 3] = ["lab", "simulate", "trace"];
 
-/// Runs `oblivio`.
+/// Runs `oblivio` with the arguments of this process. Returns its exit code.
 pub fn main() -> ExitCode {
     let mut arguments = env::args_os().skip(1);
     let first = arguments.next().filter(|it| it != "help").or_else(|| arguments.next());

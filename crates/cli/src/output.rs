@@ -1,4 +1,4 @@
-//! Writes to the terminal. No other module does.
+//! Writes results to standard output, and remarks and errors to standard error.
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use crate::advice::with_cli_advice;
 use crate::error::CliError;
 
-/// Prints `text`, with a line end.
+/// Prints `text` with one line end, instead of any white space at its end.
 pub fn print(text: &str) -> Result<(), CliError> {
     print_bytes(format!("{}\n", text.trim_end()).as_bytes())
 }
@@ -101,10 +101,10 @@ pub fn print_error(error: &CliError) {
     let _ = writeln!(io::stderr(), "{}{}", prefix(), with_cli_advice(&error.to_string()));
 }
 
-/// Quotes a word for a shell, if necessary.
+/// Quotes a path or a URL for a shell, if necessary.
 pub fn shell_word(word: String) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-./:,=+%@".contains(letter);
-    // A word that begins with a dash would be taken for an option.
+    // A shell command would take a word that begins with a dash for an option.
     let word = if word.starts_with('-') { format!("./{word}") } else { word };
     if !word.is_empty() && word.chars().all(is_plain) {
         return word;

@@ -58,8 +58,8 @@ pub fn bar(accesses: u64) -> ProgressBar {
 /// Number of steps of a progress bar for each part of the work.
 const STEPS_PER_PART: u64 = 1000;
 
-/// Creates a progress bar for work in `parts` parts, which moves also within a part. Its message
-/// names the current part.
+/// Creates a progress bar for work in `parts` parts, which moves also within a part. The caller
+/// sets its message to the name of the current part.
 pub fn bar_of_parts(parts: u64) -> ProgressBar {
     let bar = ProgressBar::new(parts * STEPS_PER_PART);
     match ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}") {
@@ -68,8 +68,8 @@ pub fn bar_of_parts(parts: u64) -> ProgressBar {
     }
 }
 
-/// The position of a bar of parts when `parts_done` parts are complete, and the fraction `part` of
-/// the current one.
+/// The position of a bar made by [`bar_of_parts`], when `parts_done` parts and the fraction `part`
+/// of the next one are complete.
 pub fn position(parts_done: u64, part: f64) -> u64 {
     parts_done * STEPS_PER_PART + (part.clamp(0.0, 1.0) * STEPS_PER_PART as f64) as u64
 }
@@ -88,7 +88,7 @@ pub fn bar_of(count: u64, things: &str) -> ProgressBar {
     }
 }
 
-/// A rate per second, with a digit after the point only if it is small.
+/// A rate per second, with a digit after the point only if it is below 10.
 fn rate(per_second: f64) -> String {
     if per_second < 10.0 {
         format!("{per_second:.1}/s")

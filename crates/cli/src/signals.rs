@@ -21,14 +21,14 @@ pub(crate) fn ending_signals() -> impl Iterator<Item = i32> {
     [SIGTERM, SIGINT, SIGQUIT, SIGXCPU].into_iter().chain(hangup)
 }
 
-/// The signals that ask this process to end, for a caller that handles them from now on. Their
-/// default action is disabled.
+/// Returns the signals that ask this process to end, and notes that they are handled. The caller
+/// must handle all of them from now on.
 pub(crate) fn handle_ending_signals() -> impl Iterator<Item = i32> {
     ARE_HANDLED.store(true, Ordering::Relaxed);
     ending_signals()
 }
 
-/// Whether the signals are handled.
+/// Whether [`handle_ending_signals`] was called.
 static ARE_HANDLED: AtomicBool = AtomicBool::new(false);
 
 /// Whether another part of the program handles the signals and decides how to end.

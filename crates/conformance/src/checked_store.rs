@@ -11,8 +11,8 @@ use oblivio_core::store::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// The shapes of small trees with different levels, slots and block sizes. The lower levels of the
-/// last tree are incomplete.
+/// The shapes of small trees with different levels, slots and block sizes. The last tree has no
+/// buckets on levels 0 and 2, and only some on level 3.
 pub(crate) fn shapes() -> [TreeShape; 3] {
     let shape = |slots: &[u16], block_bytes| {
         let geometry = Geometry::profile(slots).expect("levels with slots");

@@ -34,7 +34,8 @@ impl AddressSet {
         }
     }
 
-    /// Inserts an address. Returns whether it was not in the set yet and is below the capacity.
+    /// Inserts an address. Returns whether the address is new: `false` if the set already has it or
+    /// if it is not below the capacity.
     pub(crate) fn insert(&mut self, address: u64) -> bool {
         if address >= self.capacity {
             return false;

@@ -48,7 +48,7 @@ impl LineId {
 }
 
 impl<T: CacheTag> BlockCache<T> {
-    /// Makes an empty cache for `blocks` blocks in sets of `ways`.
+    /// Makes an empty cache for `blocks` blocks of `block_bytes` bytes each, in sets of `ways`.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if `blocks` is 0 or not a multiple of `ways`, or if the system

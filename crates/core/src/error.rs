@@ -36,13 +36,14 @@ pub enum ErrorKind {
     /// The storage failed to read or write, possibly in the middle of a write-back. So the ORAM
     /// refuses further work. If it is durable, open it again; otherwise make a new one.
     Store,
-    /// The stash holds more than `stash_blocks_max` blocks, so the access was refused before
-    /// anything was touched. No block is lost. Evict in the background, or use a larger bound.
+    /// The stash holds too many blocks for its bound `stash_blocks_max`. No block is lost. A
+    /// refused access has touched nothing: evict in the background, or use a larger bound. A
+    /// refused [`populate`](crate::Front::populate) leaves the ORAM broken.
     StashFull,
     /// A counter has no values left under this key: sealing more would repeat a keystream. The ORAM
     /// refuses further work: move the data to an ORAM with a fresh key.
     CounterExhausted,
-    /// An earlier access failed halfway, and this handle refuses further work. If the ORAM is
+    /// An earlier operation failed halfway, and this handle refuses further work. If the ORAM is
     /// durable (see [`durable`](crate::durable)), open it again; otherwise make a new one.
     MustReopen,
 }
@@ -139,8 +140,8 @@ pub enum StoreErrorKind {
 /// Maximum length, in characters, of a server's message that is shown to humans.
 const MESSAGE_CHARS_MAX: usize = 500;
 
-/// A server's message, made safe to show: without characters that could steer a terminal or reverse
-/// the text, and cut to a readable length.
+/// A server's message, made safe to show. Characters that could steer a terminal or reverse the
+/// text become spaces. A message longer than 500 characters is cut there, and `...` is added.
 pub fn sanitize_message(message: &str) -> String {
     let is_plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
     let mut chars = message.chars().map(|c| if is_plain(c) { c } else { ' ' });
@@ -181,7 +182,7 @@ impl StoreError {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// An error of a store that another error has caused.
+    /// An error of a store that was caused by another error, `source`.
     pub fn caused_by(
         kind: StoreErrorKind,
         message: impl Into<String>,

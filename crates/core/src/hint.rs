@@ -1,14 +1,15 @@
 //! The only module with `unsafe` code: prefetch hints to the processor. No hint changes a result.
 #![allow(unsafe_code)]
 
-/// Bytes of a cache line. All supported processors use 64.
+/// Bytes of a cache line. No supported processor has shorter lines.
 pub(crate) const CACHE_LINE_BYTES: usize = 64;
 
-/// Maximum number of bytes of a piece to prefetch. The hardware prefetcher fetches the rest.
+/// Maximum number of bytes to prefetch. The hardware prefetcher fetches the bytes after them.
 const PREFETCH_BYTES_MAX: usize = 1024;
 
-/// Asks the processor to bring the start of `bytes` into its second-level cache, which can have
-/// more lines in flight than the first-level cache.
+/// Asks the processor to bring the first [`PREFETCH_BYTES_MAX`] bytes of `bytes` into its
+/// second-level cache, which can have more lines in flight than the first-level cache. Does nothing
+/// on other processors than x86-64.
 #[inline]
 pub(crate) fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]

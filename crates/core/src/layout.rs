@@ -61,10 +61,12 @@ pub(crate) struct LevelPlace {
 }
 
 impl Layout {
-    /// Lays out a tree of `shape`, each bucket starting at a multiple of `align_bytes`.
+    /// Lays out a tree of `shape`. Each bucket starts at a multiple of `align_bytes`. With
+    /// [`LayoutKind::Subtree`], this holds only if `unit_bytes` is a multiple of `align_bytes`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] if an alignment is zero or the tree is larger than 2^63 bytes.
+    /// [`ErrorKind::InvalidConfig`] if `align_bytes` or `unit_bytes` is zero, a level has more
+    /// buckets than a binary tree has there, or the tree takes 2^63 bytes or more.
     pub fn new(shape: &TreeShape, kind: LayoutKind, align_bytes: u64) -> Result<Self, Error> {
         let levels = LevelSize::of(shape, align_bytes)?;
         match kind {
@@ -178,7 +180,8 @@ fn place_levels(sizes: &[LevelSize], left_to_right: bool) -> Result<Layout, Erro
     Ok(Layout { levels: levels.into(), bytes })
 }
 
-/// Lays out subtrees. Levels that are not full have gaps.
+/// Lays out subtrees, each with as many levels as fit into `unit_bytes`. Levels that are not full
+/// have gaps.
 fn place_subtrees(sizes: &[LevelSize], unit_bytes: u64) -> Result<Layout, Error> {
     let mut bytes = 0;
     let mut levels = Vec::with_capacity(sizes.len());

@@ -1,8 +1,8 @@
 //! The engine of Oblivio: Oblivious RAM over untrusted storage.
 //!
 //! Encryption hides what data says. Oblivious RAM (ORAM) also hides which data is accessed, how
-//! often, and whether it is read or written. This crate holds the algorithms. It does no I/O, has
-//! no clock or threads, and takes its randomness from the caller.
+//! often, and whether it is read or written. This crate holds the algorithms. They do no I/O, have
+//! no clock or threads, and take their randomness from the caller.
 //!
 //! ```
 //! use oblivio_core::{Key, MemoryStore, Oram, RawConfig, RawOram, Sealer};
@@ -38,10 +38,10 @@
 //! | [`pieces`] | the requests and results of a round trip to storage |
 //! | [`layout`] | the location of a bucket in storage |
 //! | [`bucket`] | the encoding of a bucket |
-//! | [`seal`] | AES in counter mode, and the only way to write bytes to storage |
+//! | [`seal`] | encryption, with AES or AEGIS; the only way to write blocks to storage |
 //! | [`stash`] | blocks on the client, and PushToLeaf |
 //! | [`posmap`] | the path to which each block is mapped |
-//! | [`scheme`] | Path ORAM and RAW ORAM |
+//! | [`scheme`] | Path ORAM, RAW ORAM and rotating RAW ORAM |
 //! | [`front`] | arrays of blocks over a scheme: flat, position map in a tree, cached, ρ |
 //! | [`durable`] | schemes for storage that outlives the client |
 //! | [`store`] | the interface to storage, and a store in memory |
@@ -65,18 +65,18 @@
 //!
 //! Every ORAM works without these features, and storage sees the same. With `default-features =
 //! false` the crate builds for machines without an operating system (`make no-std` builds it for
-//! one). It seals buckets with AEGIS, which is written in C. If there is no C compiler for the
-//! machine, enable the feature `pure-rust` of the crate `aegis`. `pmmac` works on every target of
-//! `ring`.
+//! one). The crate `aegis`, which seals the buckets of [`DurableRawOram`], contains C. If there is
+//! no C compiler for the machine, enable the feature `pure-rust` of `aegis`. `pmmac` works on every
+//! target of `ring`.
 //!
 //! # Limitations
 //! - **Most ORAMs here are not durable.** Key, stash and position map are only in memory, whatever
 //!   the store: after the program ends, the storage cannot be opened again. [`DurableRawOram`] can
 //!   be saved and restored, and `oblivio-volume` makes a disk of it that survives crashes.
-//! - **Most are not authenticated.** Storage is assumed to be honest but curious. What it returns
-//!   is validated so that nothing panics and no value is out of range, but an attacker who changes
-//!   a bit there can change an answer unnoticed. [`DurableRawOram`] authenticates everything it
-//!   opens, [`Integrity::Pmmac`] the blocks that are requested.
+//! - **Most are not authenticated.** Storage is assumed to be honest but curious. Its answers are
+//!   validated so that nothing panics and no value is out of range. But an attacker who changes a
+//!   bit in storage can change a block unnoticed. [`DurableRawOram`] authenticates everything it
+//!   opens, and [`Integrity::Pmmac`] the blocks that are requested.
 //! - **The client is not constant-time.** An attacker who measures its cache or branches learns
 //!   more than storage does.
 //!

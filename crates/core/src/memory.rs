@@ -63,8 +63,9 @@ impl NoMemory {
     }
 }
 
-/// A large zeroed region, with huge pages if the system provides them. Pages never touched take no
-/// memory, so creating a region takes no time, whatever its size.
+/// A large zeroed region, with huge pages if the system provides them. With the feature `mmap`, the
+/// region is a mapping: pages never touched take no memory, so creating a region takes no time,
+/// whatever its size.
 pub struct Region {
     memory: backing::Memory,
 }
@@ -73,7 +74,8 @@ impl Region {
     /// A region of `bytes` zeros.
     ///
     /// # Errors
-    /// `NoMemory`, with the system's message.
+    /// `NoMemory`, with the system's message if it has one, also if `bytes` exceeds the address
+    /// space.
     pub fn new(bytes: u64) -> Result<Self, NoMemory> {
         let length = usize::try_from(bytes).map_err(NoMemory::because)?;
         Ok(Self { memory: backing::Memory::new(length)? })

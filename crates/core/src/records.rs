@@ -1,9 +1,10 @@
 //! Public records: the only way to write unsealed bytes to storage.
 //!
-//! A superblock and an anchor are not encrypted and carry their own authentication, which a reader
-//! checks before it trusts anything else in them. They are kept in pairs, in trees of their own, so
-//! that a new record never overwrites the only good one. No other tree can be written here: blocks
-//! must pass [the seal](crate::seal).
+//! A record is a volume's superblock (its description of itself) or its anchor (the number and the
+//! name of the client's latest checkpoint). Records are not encrypted. They carry their own
+//! authentication, which a reader checks before it trusts anything else in them. Records are kept
+//! in pairs, in trees of their own, so that a new record never overwrites the only good one. No
+//! other tree can be written here: blocks must pass [the seal](crate::seal).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -19,7 +20,8 @@ pub const PAIR: u64 = 2;
 /// Maximum number of bytes of a record.
 pub const RECORD_BYTES_MAX: usize = 64 << 10;
 
-/// The level of a tree that holds both records: the root level has only one bucket.
+/// The level of a tree that holds both records. The root level is empty, because it has room for
+/// only one bucket.
 const LEVEL: u8 = 1;
 
 /// The shape of a tree for a pair of records of `record_bytes` bytes.

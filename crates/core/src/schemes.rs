@@ -7,8 +7,8 @@
 /// | `tree` | schemes of arrays in memory: [`TreeScheme`] |
 /// | `volume` | schemes that carry a volume: [`VolumeScheme`]. Each is a [`DurableScheme`] |
 ///
-/// A caller turns the pairs into what it needs once per scheme, such as a module of tests. A scheme
-/// that has no such module does not compile.
+/// A caller generates an item from each pair, such as a module of tests. If a scheme in the list
+/// has no such module, the caller does not compile.
 ///
 /// ```
 /// macro_rules! names {
@@ -54,7 +54,7 @@ macro_rules! volume_scheme {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum VolumeScheme {
             $(
-                #[doc = concat!("The scheme whose files are named `", stringify!($module), "`.")]
+                #[doc = concat!("The scheme whose modules are named `", stringify!($module), "`.")]
                 $scheme,
             )*
         }

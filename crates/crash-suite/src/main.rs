@@ -1,6 +1,7 @@
 //! Crashes a small volume at more than ten thousand points, and checks that no data are lost.
 //!
-//! Exit status: 0 if nothing was lost, 1 if something was lost, 2 if the tool itself failed.
+//! Exit status: 0 if nothing was lost, 1 if something was lost or a thread panicked, 2 if the tool
+//! itself failed.
 
 mod plan;
 mod point;
@@ -26,7 +27,7 @@ use serde_json::{Value, json};
 use setups::setups;
 use tally::{Tally, replay};
 
-/// Number of losses and panics that the report describes.
+/// Maximum number of losses, and of panics, that the report describes.
 const DESCRIBED_MAX: usize = 10;
 
 /// Number of points that run at once per core. Share servers often wait for a dead peer, so more

@@ -239,7 +239,8 @@ impl Group {
         [first].into_iter().chain(later).collect()
     }
 
-    /// Draws a fault at a disk or a link, in a life with `later` lives after it.
+    /// Draws a fault at a disk or a link, in a life with `later` lives after it. If `dies`, a
+    /// server dies; otherwise a link ends.
     fn draw_station_fault(&self, later: usize, dies: bool, coins: &mut StdRng) -> Life {
         fault_at_station(&self.steps[later], u64::MAX, dies, coins)
     }

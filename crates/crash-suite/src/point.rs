@@ -112,7 +112,7 @@ fn parse_life(life: &str) -> Option<Life> {
         "full" => InjectedFault::DiskFullAt(n),
         "full-from" => InjectedFault::DiskFullFrom(n),
         _ => match fault.strip_prefix("store-dies-") {
-            Some(kept) => InjectedFault::StoreDiesAt(n, survival(kept)?),
+            Some(mode) => InjectedFault::StoreDiesAt(n, survival(mode)?),
             None => parse_at_station(fault, n)?,
         },
     };

@@ -1,9 +1,9 @@
 //! The C interface, which `hw/dv/golden.h` declares. Only this module has `unsafe` code.
 //!
 //! A call returns 0 on success, 1 for a mismatch, 2 for misuse, and 3 after a panic. After a panic
-//! the model can no longer be used. [`golden_error`] has the text. A beat is an array of 32 words
-//! of 32 bits on any bus, least significant word first: byte `i` of a beat is bits `8 i + 7` to
-//! `8 i`, as in the RTL.
+//! the model can no longer be used. [`golden_error`] has the text. A beat is one transfer on the
+//! bus. It is passed as 32 words of 32 bits, whatever the width of the bus, least significant word
+//! first: byte `i` of a beat is bits `8 i + 7` to `8 i`, as in the RTL.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -25,7 +25,7 @@ const PANIC: c_int = 3;
 
 /// Number of words of a beat on the widest bus.
 const BEAT_WORDS: usize = 32;
-// Words of the strobes of that beat, one bit per byte.
+/// Number of words of a strobe on the widest bus, with one bit per byte of the beat.
 const STROBE_WORDS: usize = 4;
 
 /// A model, and the data that it exchanges with its caller over several calls.
@@ -49,7 +49,8 @@ fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', "?")).unwrap_or_default()
 }
 
-/// Runs `f` on the model, keeps its error text and returns its code.
+/// Runs `f` on the model. Stores the text of an error for [`golden_error`], and returns the code of
+/// the result.
 ///
 /// # Safety
 /// `handle` comes from [`golden_create`], or is null.
@@ -251,7 +252,7 @@ pub unsafe extern "C" fn golden_warm_up(handle: *mut Handle, commands: u64) -> c
     unsafe { call(handle, |it| it.golden.warm_up(commands)) }
 }
 
-/// Copies the numbers of operations and of EO accesses so far in the tree.
+/// Copies the numbers of operations and of EO (eviction-only) accesses so far in the tree.
 ///
 /// # Safety
 /// `handle` comes from [`golden_create`], or is null. The other pointers point to numbers.
@@ -555,8 +556,8 @@ pub unsafe extern "C" fn golden_check_image(handle: *mut Handle) -> c_int {
     }
 }
 
-/// Copies the model's memory for [`golden_image_beat`]. Copies the number of beats of all written
-/// buckets to `beats`.
+/// Copies the model's memory for [`golden_image_beat`], and stores in `beats` how many beats its
+/// written buckets have.
 ///
 /// # Safety
 /// `handle` comes from [`golden_create`], or is null. `beats` points to a number.

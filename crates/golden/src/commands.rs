@@ -114,8 +114,8 @@ impl Generator {
         let mut new_leaf = self.draw_leaf();
         let adds = matches!(operation, Operation::Write | Operation::Append);
         if operation != Operation::ReadRemove && (adds || blocks.is_present(address)) {
-            // Blocks that no eviction can place may fill half of the stash; otherwise background
-            // eviction would not end.
+            // Blocks that no eviction can place may fill at most half of the stash; otherwise
+            // background eviction would not end.
             let excess_max = (self.params.stash_blocks_max / 2) as u32;
             let mut tries = 0;
             while blocks.excess_with(address, new_leaf) > excess_max {
@@ -164,8 +164,8 @@ impl Generator {
         self.known[self.coins.random_range(0..self.known.len())]
     }
 
-    /// Draws the address of an absent block. Prefers a removed block, if a few draws find one.
-    /// `None` if a few further draws find no absent block at all.
+    /// Draws the address of an absent block. Prefers a removed block, if eight draws find one.
+    /// `None` if eight further draws find no absent block at all.
     fn draw_absent(&mut self, blocks: &Blocks) -> Option<u64> {
         for _ in 0..if self.known.is_empty() { 0 } else { 8 } {
             let address = self.draw_known();

@@ -44,9 +44,9 @@ pub struct StateAfterCommand {
     pub command: u64,
     /// Address and leaf of each block in the stash, oldest first.
     pub stash: Vec<(u64, u64)>,
-    /// The number of EO accesses so far (G). 0 in Path ORAM.
+    /// The number of EO (eviction-only) accesses so far (G). 0 in Path ORAM.
     pub evictions: u64,
-    /// The number of AO accesses since the last scheduled EO access. 0 in Path ORAM.
+    /// The number of AO (access-only) accesses since the last scheduled EO access. 0 in Path ORAM.
     pub accesses_since_eviction: u32,
 }
 

@@ -92,7 +92,7 @@ impl Golden {
     /// Changes the mix of random commands.
     ///
     /// # Errors
-    /// [`Problem::Misuse`] if all weights are 0.
+    /// [`Problem::Misuse`] if the sum of the weights is 0 or exceeds 2^32 - 1.
     pub fn set_mix(&mut self, mix: Mix) -> Result<(), Problem> {
         let sum: u64 = mix.weights.iter().map(|weight| u64::from(*weight)).sum();
         if sum == 0 || sum > u64::from(u32::MAX) {
@@ -105,7 +105,7 @@ impl Golden {
     /// Draws the next command, runs it, and queues the output expected for it.
     ///
     /// # Errors
-    /// [`Problem::Misuse`] if the stash stays over its bound.
+    /// [`Problem::Misuse`] if the engine fails or the stash stays over its bound.
     pub fn next_command(&mut self) -> Result<&Command, Problem> {
         let command = self.generator.draw(&mut self.blocks);
         self.run(command)
@@ -368,8 +368,8 @@ impl Golden {
         Ok(())
     }
 
-    /// The numbers of operations and EO accesses so far in the tree, in the form that the start
-    /// port takes.
+    /// The numbers of operations and EO (eviction-only) accesses so far in the tree, in the form
+    /// that the start port takes.
     ///
     /// The root holds the number of the last operation.
     pub fn start_counts(&self) -> (u64, u64) {

@@ -20,8 +20,9 @@ pub struct Blocks {
     leaf_level: u8,
     slots: u32,
     blocks: HashMap<u64, Block>,
-    /// Number of blocks that cannot be placed below a bucket: in a leaf, all blocks mapped to it;
-    /// elsewhere, the blocks that the bucket's two subtrees cannot hold. A missing entry means 0.
+    /// For each bucket, the number of blocks that cannot be placed below it: in a leaf, all blocks
+    /// mapped to the leaf; elsewhere, the blocks that the bucket's two subtrees cannot hold. A
+    /// missing entry means 0.
     load: HashMap<BucketId, u32>,
 }
 
@@ -42,7 +43,7 @@ impl Blocks {
         self.blocks.get(&address)?.data.as_deref()
     }
 
-    /// The leaf that an access to `address` reads, if it has one already.
+    /// The leaf that an access to `address` reads, if the address has a leaf already.
     pub fn leaf(&self, address: u64) -> Option<u64> {
         self.blocks.get(&address).map(|block| block.leaf)
     }
@@ -73,7 +74,7 @@ impl Blocks {
         self.blocks.insert(address, Block { leaf, data });
     }
 
-    /// Removes the leaf of an absent block.
+    /// Removes the leaf of a block, and the block itself if it is present.
     pub(crate) fn forget(&mut self, address: u64) {
         self.unload(address);
         self.blocks.remove(&address);

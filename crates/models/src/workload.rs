@@ -69,8 +69,7 @@ impl Addresses {
             }
             Source::Uniform(coins) => coins.random_range(0..self.capacity),
             Source::Zipf(coins) => {
-                // Ranks are spread evenly over the logarithm. Rounding may exceed the last rank by
-                // one.
+                // The logarithm of the rank is uniform. Rounding may exceed the last rank by one.
                 let rank = ((self.capacity + 1) as f64).powf(coins.random());
                 (rank as u64 - 1).min(self.capacity - 1)
             }

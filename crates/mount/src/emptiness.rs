@@ -4,8 +4,8 @@ use oblivio_volume::device::{BlockDevice, DiskOp, WipedBytes, call};
 
 use super::MountError;
 
-/// Bytes that are read at the start and at the end of the disk. All file systems, volume managers
-/// and partition tables leave a signature there; the one of btrfs is at 64 KiB.
+/// Bytes that are read at the start and at the end of the disk. File systems, volume managers and
+/// partition tables leave a signature there; the signature of btrfs is at 64 KiB.
 const LOOKED_AT_BYTES: u64 = 1 << 20;
 
 /// Offset and value of the signature of ext2, ext3 and ext4.
@@ -22,6 +22,7 @@ pub(super) enum Content {
     Something,
 }
 
+/// Reads the start and the end of a disk to judge its contents.
 pub(super) fn look_at(device: &dyn BlockDevice) -> Result<Content, MountError> {
     let looked_at = LOOKED_AT_BYTES.min(device.bytes());
     let start = read(device, 0, looked_at)?;

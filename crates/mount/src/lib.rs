@@ -58,8 +58,8 @@ pub struct MountOptions {
     pub make: MakeFilesystem,
     /// The kind of file system.
     pub filesystem: Filesystem,
-    /// Whether no block of the disk has contents, which the volume knows. A disk that reads as
-    /// zeros at its start and end may contain data elsewhere.
+    /// Whether no block of the disk has contents, as the volume reports. A disk that reads as zeros
+    /// at its start and end may contain data elsewhere.
     pub is_known_empty: bool,
     /// Whether to mount read-only. A file system that was not unmounted cleanly must be mounted for
     /// writing once.
@@ -238,8 +238,8 @@ pub fn exempt_from_reclaim() -> std::io::Result<()> {
     Ok(rustix::process::configure_io_flusher_behavior(true)?)
 }
 
-/// Refuses a writable mount if this process is in a limited memory cgroup of version 1. Call this
-/// function in processes that are not [exempt](exempt_from_reclaim).
+/// Fails if this process is in a limited memory cgroup of version 1. A process that is not
+/// [exempt](exempt_from_reclaim) should call this function before a writable mount.
 ///
 /// # Errors
 /// [`MountError::MemoryGroup`].

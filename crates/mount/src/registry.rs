@@ -63,7 +63,7 @@ impl Registry {
     /// Opens the registry of root or of this user.
     ///
     /// # Errors
-    /// If there is no directory for it.
+    /// If there is no directory for the registry.
     pub fn open() -> Result<Self, MountError> {
         let parent = if rustix::process::geteuid().is_root() {
             "/run".into()
@@ -340,8 +340,8 @@ mod tests {
         assert_eq!(named("/named").unwrap(), Path::new("/named"));
         for unset in [None, Some(OsString::new())] {
             let error = runtime_directory(unset.clone(), all.path()).unwrap_err();
-            let said = error.to_string();
-            assert!(said.contains("XDG_RUNTIME_DIR") && said.contains(own.to_str().unwrap()));
+            let message = error.to_string();
+            assert!(message.contains("XDG_RUNTIME_DIR") && message.contains(own.to_str().unwrap()));
             // A symbolic link could lead to a directory of another user.
             std::os::unix::fs::symlink("/", &own).unwrap();
             runtime_directory(unset.clone(), all.path()).unwrap_err();

@@ -29,7 +29,7 @@ pub enum Unmounted {
     /// The serving process had died. Its mounts and devices were removed.
     Abandoned,
     /// The serving process had ended and left nothing mounted: it never mounted a file system, or
-    /// that was unmounted before.
+    /// the file system was unmounted before.
     NothingLeft,
 }
 

@@ -4,7 +4,7 @@
 //! keep out the owner. Each client that has chosen an export occupies a seat, and the number of
 //! seats is limited. If there are too many handshakes, a randomly chosen one is dropped: if it
 //! were always the first or the last, a flood of connections could target the owner's handshake. An
-//! authenticated client is never dropped in favour of an unauthenticated one.
+//! authenticated client is never dropped in favor of an unauthenticated one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

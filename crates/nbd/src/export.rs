@@ -179,8 +179,8 @@ impl Export {
     }
 }
 
-/// The flags that a command may carry. FUA is allowed on all commands and has no effect on most.
-/// `NO_HOLE` has no effect: every block of the disk is allocated from the start.
+/// The flags that a command may carry. FUA is allowed on all commands, but has no effect on reads
+/// and flushes. `NO_HOLE` has no effect: every block of the disk is allocated from the start.
 fn allowed_flags(code: u16, structured: bool) -> Result<u16, Errno> {
     use command_flag::{DF, FAST_ZERO, FUA, NO_HOLE};
     match code {

@@ -5,9 +5,10 @@
 //! order in which the disk answers. It implements the public protocol of the NBD project: fixed
 //! newstyle, optional TLS, structured replies to reads.
 //!
-//! `base:allocation` is not offered, although the ORAM client knows which blocks are in use. A copy
-//! that skipped the others would make fewer accesses, and storage would learn from every backup how
-//! full the disk is. With a position map in the tree, each answer would also cost accesses.
+//! The metadata context `base:allocation`, which lists the blocks in use, is not offered, although
+//! the ORAM client knows them. A copy that skipped unused blocks would make fewer accesses, and
+//! storage would learn from every backup how full the disk is. With a position map in the tree,
+//! each answer would also cost accesses.
 //!
 //! Clients are not trusted. Their bytes are parsed from bounded slices ([`wire`]), all [`Limits`]
 //! hold, and a client that violates the protocol is disconnected. Logs contain nothing about
@@ -120,8 +121,9 @@ pub struct Limits {
     /// Maximum number of unanswered requests of a connection. Additional requests wait in the
     /// socket.
     pub in_flight_requests_max: u32,
-    /// Bytes of data in flight reserved for each connection; at least a block. Long requests go to
-    /// the disk in portions of 32 KiB, or of one block or range of the disk if that is longer.
+    /// Bytes of data in flight reserved for each connection. Long requests go to the disk in
+    /// portions of 32 KiB, or of one block or range of the disk if that is longer; at least the
+    /// longer portion is then reserved.
     pub in_flight_bytes_max: u32,
     /// Additional bytes in flight that all connections share. They include replies that clients
     /// have not read.

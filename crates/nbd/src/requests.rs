@@ -66,7 +66,7 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
                 continue;
             };
             let (place, replies) = (in_flight.place_on_disk().await?, replies.clone());
-            // Fails if the client has disconnected.
+            // Sending the reply fails if the client has disconnected.
             let done = Box::new(move |answer| {
                 drop(place);
                 drop(replies.send(reply(Answer::new(&portion, answer))));
@@ -96,7 +96,7 @@ pub(super) type Permit = OwnedSemaphorePermit;
 impl InFlight {
     fn new(service: &Service) -> Self {
         let limits = &service.limits;
-        // A portion is at least a block, so a block must fit the budget.
+        // A portion that is longer than usual, because a block or range is, must fit the budget.
         let portion_bytes = service.bounds.portion_bytes;
         let long_block_bytes = if portion_bytes > PORTION_BYTES_MAX { portion_bytes } else { 0 };
         let semaphore = |permits| Arc::new(Semaphore::new(permits as usize));

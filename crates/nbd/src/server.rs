@@ -19,9 +19,9 @@ use super::{Listen, NbdOptions, RefusedCounts, ServeError, TlsMode};
 
 /// The pause after a connection could not be accepted, usually because too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Time for workers to finish after the shutdown deadline.
+/// Time for the runtime to finish after the shutdown deadline.
 const WORKERS_END: Duration = Duration::from_secs(1);
-/// Time added to the deadlines in case the disk blocks all workers, which stops their timers too.
+/// Time added to the deadlines in case the disk blocks the server's thread, which stops its timers.
 const BLOCKED_END: Duration = Duration::from_secs(2);
 
 /// A running server. Stops when dropped.
@@ -45,7 +45,8 @@ pub struct Counts {
 /// Serves `device` at `listen` on a separate thread. Clients can connect once this returns.
 ///
 /// # Errors
-/// If the options are unusable or listening fails.
+/// If the options are unusable, listening fails, or the system provides no thread or no random
+/// numbers.
 pub fn serve(
     device: Arc<dyn BlockDevice>,
     listen: Listen,
@@ -218,7 +219,7 @@ impl Server {
                 }
             }
         });
-        // A worker whose disk never answers must not block the others.
+        // Work that waits for a disk that never answers must not keep the thread from ending.
         runtime.shutdown_timeout(WORKERS_END);
         outcome
     }

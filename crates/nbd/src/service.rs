@@ -96,7 +96,7 @@ pub enum Disconnect {
     /// There were too many handshakes, and this client was dropped before it had chosen an export.
     #[error("the client had not chosen an export when too many newer clients connected")]
     Displaced,
-    /// All seats are taken.
+    /// All seats are taken: [`Limits::connections_max`] clients use the disk.
     #[error("too many clients use the disk; this one is refused")]
     NoSeat,
     /// The client closed the connection within a message.
@@ -114,7 +114,7 @@ impl Service {
     /// Creates a service for `device`.
     ///
     /// # Errors
-    /// If the options are unusable.
+    /// If the options are unusable, or the system provides no random numbers.
     pub fn new(device: Arc<dyn BlockDevice>, options: &NbdOptions) -> Result<Self, ServeError> {
         Self::with(device, options, Checked::new(options)?)
     }
@@ -166,7 +166,7 @@ impl Service {
         self.stopping.send_replace(true);
     }
 
-    /// The number of requests accepted so far.
+    /// The number of requests received so far.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }

@@ -121,11 +121,11 @@ pub enum Errno {
     Io = 5,
     /// The request is invalid.
     Inval = 22,
-    /// The disk has no space left.
+    /// The disk has no space left, or the request writes past the end of the disk.
     NoSpace = 28,
     /// The request is not supported in this form.
     NotSup = 95,
-    /// The disk is being closed.
+    /// The disk is closed or closing.
     Shutdown = 108,
 }
 
@@ -272,7 +272,7 @@ pub struct RequestHead {
     pub cookie: u64,
     /// Offset of the range on the disk.
     pub offset: u64,
-    /// Length of the range.
+    /// Length of the range in bytes.
     pub bytes: u32,
 }
 

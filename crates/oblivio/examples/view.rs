@@ -3,7 +3,7 @@
 //! The first program requests the same block again and again, the second all blocks in turn. A row
 //! of the picture is a twentieth of the time, a column a sixteenth of the leaves. The shade is the
 //! number of paths read that end there. The diagonal shows the evictions, which go through all
-//! leaves in a public order. The rest are the requests, which look random in both cases.
+//! leaves in a public order. All other marks are requests, which look random in both cases.
 
 #![allow(
     clippy::print_stdout,

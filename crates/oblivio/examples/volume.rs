@@ -12,8 +12,8 @@ use std::error::Error;
 use oblivio::{ErrorKind, Secret, VolumeLocation};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Storage may be anywhere; the client's directory must not be there. By default it is below the
-    // user's home directory (see `with_state`).
+    // Storage may be anywhere, but the client's directory must not be on storage. By default it is
+    // below the user's home directory (see `with_state`).
     let folder = tempfile::tempdir()?;
     let location = VolumeLocation::new(folder.path().join("disk.obl"))?
         .with_state(folder.path().join("state"));

@@ -131,7 +131,7 @@ impl Array {
     /// An early eviction, which shrinks the stash. Storage sees it.
     ///
     /// Calling this is optional: a request that finds the stash over its bound makes evictions
-    /// itself. If latency matters, make them in advance, at times that do not depend on the
+    /// itself. If latency matters, make evictions in advance, at times that do not depend on the
     /// requests.
     ///
     /// # Errors

@@ -150,7 +150,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// By hand, because the derived `source` would be the `Arc` and not the error in it.
+/// Implemented by hand, because the derived `source` would be the `Arc` and not the error in it.
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn StdError + 'static))

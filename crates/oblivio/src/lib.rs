@@ -38,7 +38,7 @@
 //! | [`Volume`] | a disk in use |
 //! | [`VolumeLocation`] | the location of a volume, which creates and opens it |
 //! | [`Array`] | an array in memory or on a custom store, which is lost when the program ends |
-//! | [`Error`], [`ErrorKind`] | errors; their kinds are the exit codes of the program |
+//! | [`Error`], [`ErrorKind`] | errors; each kind has an exit code of the program |
 //! | [`home`] | the client's directories of a user |
 //! | [`opening`], [`creation`] | the single steps, for programs that need more control |
 //!
@@ -98,7 +98,7 @@ pub use requirements::requirements;
 pub use volume::Volume;
 pub use volume_location::VolumeLocation;
 
-/// Compiles the code of the repository's documents, and runs it unless it names a file.
+/// Compiles the code of the repository's documents, and runs it unless it is marked `no_run`.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../../../docs/library.md")]

@@ -271,7 +271,7 @@ impl UnlockRequest<'_> {
         Ok((self.owner_of(&mut store, condition.is_cut_off, secret)?, condition))
     }
 
-    /// Unlocks the volume in a store that is open to look or to read.
+    /// Unlocks the volume in a store that is open for inspection or for reading.
     ///
     /// # Errors
     /// Errors of the superblock, and of `secret`; [`Locked`](ErrorKind::Locked) while another

@@ -119,7 +119,7 @@ impl Rule<MemoryStore> for BehaviorRule {
     }
 }
 
-/// An array that holds data, and the switch of its storage.
+/// An array whose blocks are all written, and the behavior of its storage, which a test can change.
 fn lying(options: &ArrayOptions) -> (Array, Arc<Mutex<StoreBehavior>>) {
     let behavior: Arc<Mutex<StoreBehavior>> = Arc::default();
     let of_store = behavior.clone();

@@ -298,7 +298,7 @@ impl<F: FnMut()> Contents for Fails<F> {
     }
 }
 
-/// A creation in `world` that runs `meanwhile` and then fails.
+/// Begins a creation in `world` that calls `meanwhile` and then fails. Returns its error.
 fn fails(world: &World, meanwhile: impl FnMut()) -> Error {
     let location = Location::parse(world.path("disk").as_os_str()).unwrap();
     let params = VolumeParams::plan(&requirements(BYTES, location.kind())).unwrap();

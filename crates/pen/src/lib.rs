@@ -8,7 +8,7 @@ pub const FONT: &str = "sans-serif";
 /// The colour of text, axes and rules.
 pub const INK: RGBColor = RGBColor(0x33, 0x3a, 0x44);
 
-/// The colours of series. They are distinguishable without their order.
+/// The colours of series. Each can be told from all others without its position.
 pub const PALETTE: [RGBColor; 8] = [
     RGBColor(0x2a, 0x9d, 0x8f),
     RGBColor(0x3a, 0x6e, 0xa5),

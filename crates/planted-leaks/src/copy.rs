@@ -75,8 +75,8 @@ impl Planted {
     }
 }
 
-/// Makes the directory `to` a copy of `from` without the entries `left_out`. A file in `others`
-/// gets the contents from there.
+/// Makes the directory `to` a copy of `from` without the entries `left_out`, and removes entries of
+/// `to` that `from` lacks. A file in `others` gets the contents given there.
 fn mirror(
     from: &Path,
     to: &Path,

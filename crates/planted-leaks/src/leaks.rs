@@ -120,7 +120,7 @@ impl FilePatch {
     /// The edits to `text`, the current contents of the file, in ascending order.
     ///
     /// # Errors
-    /// If a hunk does not match exactly one place.
+    /// If a hunk does not match exactly one place, or two hunks change the same place.
     pub(crate) fn edits(&self, text: &str) -> Result<Vec<Edit>, String> {
         let mut edits: Vec<_> =
             self.hunks.iter().map(|hunk| hunk.edit(text)).collect::<Result<_, _>>()?;

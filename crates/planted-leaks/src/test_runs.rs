@@ -42,10 +42,10 @@ impl<'w> TestRuns<'w> {
         Self { workspace, target_dir, programs: Mutex::default() }
     }
 
-    /// Builds the programs `wanted`.
+    /// Builds the programs `wanted`. If they do not compile, the inner result has the errors.
     ///
     /// # Errors
-    /// If cargo cannot be started.
+    /// If cargo cannot be started, or another worker panicked.
     pub(crate) fn build(
         &self,
         wanted: &BTreeSet<TestProgram>,
@@ -59,13 +59,13 @@ impl<'w> TestRuns<'w> {
             let errors = String::from_utf8_lossy(&build.stderr).into_owned();
             return Ok(Err(DoesNotCompile { errors }));
         }
-        let said = String::from_utf8_lossy(&build.stdout);
-        self.programs()?.extend(said.lines().filter_map(|line| program(line, wanted)));
+        let output = String::from_utf8_lossy(&build.stdout);
+        self.programs()?.extend(output.lines().filter_map(|line| program(line, wanted)));
         Ok(Ok(()))
     }
 
-    /// Runs the named tests of `program`, which must have been built, with the leak numbered
-    /// `switch` active. Returns the tests that failed.
+    /// Runs the named tests of `program`, which must have been built. If `switch` is given, the
+    /// leak with this number is active. Returns the tests that failed.
     ///
     /// # Errors
     /// If the program cannot be started, ends without a result, or lacks a test of one of the
@@ -134,12 +134,12 @@ impl<'w> TestRuns<'w> {
 
 /// Returns the program of `wanted` that `line` of cargo's JSON output reports as built.
 fn program(line: &str, wanted: &BTreeSet<TestProgram>) -> Option<(TestProgram, Program)> {
-    let said: Value = serde_json::from_str(line).ok()?;
-    let is_of_tests = said["profile"]["test"].as_bool()?;
-    let path = PathBuf::from(said["executable"].as_str().filter(|_| is_of_tests)?);
-    let folder = Path::new(said["manifest_path"].as_str()?).parent()?.to_owned();
-    let (package, _version) = said["package_id"].as_str()?.split_once('#')?.1.split_once('@')?;
-    let target = said["target"]["name"].as_str()?;
+    let message: Value = serde_json::from_str(line).ok()?;
+    let is_of_tests = message["profile"]["test"].as_bool()?;
+    let path = PathBuf::from(message["executable"].as_str().filter(|_| is_of_tests)?);
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    let (package, _version) = message["package_id"].as_str()?.split_once('#')?.1.split_once('@')?;
+    let target = message["target"]["name"].as_str()?;
     let known = wanted.iter().find(|known| known.is(package, target))?;
     Some((known.clone(), Program { path, folder }))
 }

@@ -1,7 +1,7 @@
 //! Field operations of S³ORAM servers and clients, compared with reading the same bytes.
 //!
-//! `docs/adr/0015-field-of-shares.md` has the results. Byte counts are of the shared data, not of
-//! its elements.
+//! `docs/adr/0015-field-of-shares.md` has the results. Byte counts are of the shared data and not
+//! of its elements, unless a benchmark says otherwise.
 
 use std::hint::black_box;
 
@@ -49,7 +49,7 @@ fn inner_product<F: Field>(bencher: Bencher, block_bytes: usize) {
     });
 }
 
-/// Measures memory bandwidth: reads the same bytes without computing.
+/// Measures memory bandwidth: reads the same bytes, and computes only their XOR.
 #[divan::bench(sample_count = 5)]
 fn reading_alone(bencher: Bencher) {
     let stored = drawn::<Gf256>(STORED_BYTES);

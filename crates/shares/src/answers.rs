@@ -3,14 +3,14 @@
 //! polynomial can be detected.
 //!
 //! The paper assumes honest servers and needs 2*t* + 1 answers. With *e* more answers, up to *e*
-//! wrong ones are detected. The smaller of *e* / 2 and *e* − *t* are corrected, and the servers
-//! that gave them are named. This correction is not in the paper.
+//! wrong ones are detected. Up to *e* / 2 wrong answers, but at most *e* − *t*, are corrected, and
+//! the servers that gave them are named. This correction is not in the paper.
 //!
-//! No more than *e* − *t* are corrected, because two words of the code may differ in only *e* + 1
-//! places. So *t* colluding liars can produce a word that differs from another code word in only
-//! *e* + 1 − *t* honest answers. Correcting *e* + 1 − *t* answers would name honest servers. Up to
-//! *e* − *t*, the answer of each named server is wrong: it lied, its shares are damaged, or another
-//! server dealt it wrong shares in an eviction.
+//! No more than *e* − *t* are corrected, because two code words may differ in only *e* + 1 places.
+//! So *t* colluding liars can produce a word that differs from a false code word in only *e* + 1 −
+//! *t* honest answers. Correcting *e* + 1 − *t* answers would name honest servers. Up to *e* − *t*,
+//! the answer of each named server is wrong: it lied, its shares are damaged, or another server
+//! dealt it wrong shares in an eviction.
 
 use crate::field::Field;
 use crate::sharing::{Parties, recover, value};
@@ -37,8 +37,9 @@ pub struct Recovered<E> {
 /// Why the answers do not determine a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// There are fewer than 2*t* + 1 answers, one server answered twice, an answer is from an
-    /// unknown server, or an answer has the wrong length.
+    /// There are too few answers: fewer than 2*t* + 1 for a selected block, or fewer than *t* + 1
+    /// for stored shares. Or one server answered twice, an answer is from an unknown server, or an
+    /// answer has the wrong length or an invalid element.
     #[error("too few servers answered with a valid share of a block")]
     NotAnswers,
     /// The answers contradict each other, and too few servers answered to tell which are wrong.
@@ -103,7 +104,8 @@ pub(crate) fn correctable(parties: Parties, enough: usize, answers: usize) -> us
     (more / 2).min(more.saturating_sub(parties.colluding()))
 }
 
-/// Whether all answers lie on the polynomial through the first `enough` answers.
+/// Whether the answers at the indices `honest` all lie on the polynomial through the first `enough`
+/// of these answers.
 fn fit_each_other<F: Field>(
     honest: &[usize],
     numbers: &[u8],
@@ -155,9 +157,9 @@ mod tests {
             let (block, answers) = product::<F>(parties);
             let all: Vec<u8> = parties.numbers().collect();
             for count in parties.for_product()..=parties.servers() {
-                for who in choices(parties.servers(), count) {
-                    let numbers: Vec<_> = who.iter().map(|i| all[*i]).collect();
-                    let of_them: Vec<_> = who.iter().map(|i| answers[*i].clone()).collect();
+                for indices in choices(parties.servers(), count) {
+                    let numbers: Vec<_> = indices.iter().map(|i| all[*i]).collect();
+                    let of_them: Vec<_> = indices.iter().map(|i| answers[*i].clone()).collect();
                     let more = count - parties.for_product();
                     for wrong in (0..=more).flat_map(|wrong| choices(count, wrong)) {
                         let mut answers = of_them.clone();
@@ -188,8 +190,9 @@ mod tests {
         over_all_fields!(liars_are_named_as_far_as_there_are_answers);
     }
 
-    /// No honest server is named as wrong. *t* liars add the difference of two code words to their
-    /// answers. The two words also differ in the last servers' answers, which are honest.
+    /// No honest server is named as wrong. *t* liars add their elements of a code word to their
+    /// answers, so that the sum may be close to a false code word. The code word also differs from
+    /// zero at honest servers.
     #[test]
     fn no_honest_server_is_named_however_t_servers_lie() {
         use crate::field::Gf256;
@@ -214,14 +217,14 @@ mod tests {
                     let word: Vec<_> = word.collect();
                     for liars in choices(servers, parties.colluding()) {
                         // Zeros are shares of degree t, for example.
-                        let mut said = if enough == parties.for_product() {
+                        let mut claimed = if enough == parties.for_product() {
                             answers.clone()
                         } else {
                             vec![all_zeros.clone(); servers]
                         };
-                        liars.iter().for_each(|liar| add(&mut said[*liar], &word[*liar]));
+                        liars.iter().for_each(|liar| add(&mut claimed[*liar], &word[*liar]));
                         let decoded =
-                            decode_from::<Gf256>(parties, enough, &numbers, &said, ELEMENTS);
+                            decode_from::<Gf256>(parties, enough, &numbers, &claimed, ELEMENTS);
                         let named = decoded.map(|it| it.wrong_servers).unwrap_or_default();
                         let have_lied = |number: &u8| liars.contains(&(usize::from(*number) - 1));
                         assert!(named.iter().all(have_lied), "{parties:?}: {liars:?}, {named:?}");

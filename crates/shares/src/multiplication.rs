@@ -29,7 +29,7 @@ pub fn reshare<F: Field>(
 
 /// Step 6: computes the new share from the shares of 2*t* + 1 `dealers`. All servers must use the
 /// same dealers, or their new shares lie on different polynomials. `None` if there are no shares,
-/// two of one dealer, or shares of different lengths.
+/// not exactly one share for each dealer, a dealer twice, or shares of different lengths.
 pub fn reduce<F: Field>(dealers: &[u8], dealt: &[&[F::Element]]) -> Option<Vec<F::Element>> {
     // Protocol 1, step 6: the sum of the shares, weighted with the first row of the inverse.
     recover::<F>(dealers, dealt)
@@ -126,7 +126,8 @@ mod tests {
             let last_dealers: Vec<u8> = (1..=last).rev().take(parties.for_product()).collect();
             for dealers in [first_dealers, last_dealers] {
                 let product = multiplied::<F>(parties, &dealers, &of_a, &of_b, &mut coins);
-                // Any t + 1 shares recover it: the degree is t again. So a third factor can follow.
+                // Any t + 1 shares recover the product: its degree is t again. So a third factor
+                // can follow.
                 for first in 1..=last - parties.colluding() as u8 {
                     let numbers: Vec<u8> = (first..=first + parties.colluding() as u8).collect();
                     let shares: Vec<_> =

@@ -35,8 +35,9 @@ pub trait ShareServers {
     fn count(&self) -> usize;
 
     /// Sends all requests for one tree at once and waits for the answers. `requests` has one entry
-    /// for each server, and the result has each answer at the same index. A failed server does not
-    /// delay the others, and can be asked again later.
+    /// for each server, and the result has each answer at the same index. A server whose entry is
+    /// `None` gets no request and has no answer. A failed server does not delay the others, and can
+    /// be asked again later.
     ///
     /// # Panics
     /// If `requests` does not have one entry for each server.

@@ -147,7 +147,7 @@ pub fn share<F: Field>(
     let drawn: Vec<_> = parties.drawn(turn).collect();
     let seeds: Vec<Seed> = drawn.iter().map(|_| fresh_seed(coins)).collect();
     let known: Vec<_> = seeds.iter().map(|seed| draw::<F>(seed, secret.len())).collect();
-    // Together with the computed shares they reveal the secret.
+    // The drawn and the computed shares together reveal the secret.
     let known = Zeroizing::new(known);
     let fixed_at: Vec<u8> = std::iter::once(0).chain(drawn.iter().copied()).collect();
     // Alg. 1, Create, steps 2 and 3: the value of the polynomial for each server.

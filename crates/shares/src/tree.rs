@@ -78,8 +78,8 @@ impl Tree {
     /// Creates the shape of a tree with `height` levels below the root: the paper's *H*.
     ///
     /// # Errors
-    /// If the number of levels or slots is 0 or too large, or the eviction period exceeds the slots
-    /// of the root.
+    /// If the number of levels or slots is 0 or too large, or the eviction period is 0 or exceeds
+    /// the slots of the root.
     pub fn new(height: u8, preset: Preset) -> Result<Self, InvalidTree> {
         let Preset { slots, accesses } = preset;
         if !(1..=HEIGHT_MAX).contains(&height) {
@@ -99,7 +99,8 @@ impl Tree {
     /// Creates the lowest tree that holds `blocks` blocks.
     ///
     /// # Errors
-    /// If the tree would have more than [`HEIGHT_MAX`] levels below the root.
+    /// If the tree would have more than [`HEIGHT_MAX`] levels below the root, or the preset is
+    /// invalid.
     pub fn for_blocks(blocks: u64, preset: Preset) -> Result<Self, InvalidTree> {
         let heights = 1..=HEIGHT_MAX;
         let trees = heights.map(|height| Self::new(height, preset));

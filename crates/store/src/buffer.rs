@@ -23,11 +23,11 @@ impl Buffer {
         Ok(Self { memory: MmapMut::map_anon(bytes.max(1))? })
     }
 
-    /// Grows the buffer to at least `bytes` bytes. The first `kept` bytes keep their contents.
-    pub(crate) fn grow(&mut self, bytes: usize, kept: usize) -> io::Result<()> {
+    /// Grows the buffer to at least `bytes` bytes. The first `used` bytes keep their contents.
+    pub(crate) fn grow(&mut self, bytes: usize, used: usize) -> io::Result<()> {
         if bytes > self.memory.len() {
             let mut larger = Self::new(bytes.saturating_add(bytes / 2))?;
-            larger[..kept].copy_from_slice(&self[..kept]);
+            larger[..used].copy_from_slice(&self[..used]);
             *self = larger;
         }
         Ok(())

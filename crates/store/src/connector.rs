@@ -12,7 +12,7 @@ use crate::error::{OpenError, OpenErrorKind};
 use crate::remote::Connector;
 use crate::remote_location::RemoteLocation;
 
-/// Connects to one server through TLS, and reconnects after a lost link.
+/// Opens TLS links to one server: the first link, and a new link after each lost one.
 #[derive(Clone)]
 pub struct TlsConnector {
     host: String,
@@ -23,7 +23,7 @@ pub struct TlsConnector {
 /// Creates the connector for a server's location.
 ///
 /// # Errors
-/// If the client's key cannot be read.
+/// If the client's key cannot be read or used.
 pub(crate) fn connector_for(place: &RemoteLocation) -> Result<Box<dyn Connector>, OpenError> {
     let key = secret_key(place.key())?;
     Ok(Box::new(TlsConnector::new(&key, place.host(), place.port(), place.server())?))
@@ -40,7 +40,7 @@ pub fn secret_key(path: &Path) -> Result<SecretKey, OpenError> {
 
 impl TlsConnector {
     /// Creates a connector to a server. The server must have the public key `server`, and the
-    /// client authenticates with its private key `me`.
+    /// client authenticates with its private key `key`.
     ///
     /// # Errors
     /// If the client's key is unusable.

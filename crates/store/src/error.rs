@@ -10,7 +10,7 @@ use oblivio_core::StoreErrorKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OpenErrorKind {
-    /// Storage with this name already exists. Nothing was changed.
+    /// Something already exists at the location. Nothing was changed.
     Exists,
     /// There is no storage at the location.
     Missing,

@@ -54,7 +54,7 @@ impl Members {
     /// Creates the list of members of a stripe.
     ///
     /// # Errors
-    /// If there are too few or too many locations, or one is named twice or is a stripe.
+    /// If there are too few or too many locations, or a location is named twice or is a stripe.
     pub fn new(members: Vec<Location>) -> Result<Self, InvalidLocation> {
         let count = members.len();
         if !(MEMBERS_MIN..=MEMBERS_MAX).contains(&count) {
@@ -150,7 +150,8 @@ impl Location {
     /// Parses a location. A path need not be UTF-8.
     ///
     /// # Errors
-    /// If the text is empty, or is a URL but not a storage location.
+    /// If the path is empty or contains a zero byte, or the text is a URL or a list after `stripe:`
+    /// but not a storage location.
     pub fn parse(written: &OsStr) -> Result<Self, InvalidLocation> {
         let bytes = written.as_bytes();
         match bytes.strip_prefix(STRIPE_PREFIX) {

@@ -48,7 +48,8 @@ struct ReadAheadQueue {
 struct Trips {
     /// Trips to read, in the order of their announcement.
     waiting: VecDeque<Arc<[Fetch]>>,
-    /// The trip that the thread is reading; `None` if the store has discarded it since.
+    /// The trip that the thread is reading; `None` if the thread reads no trip, or the store has
+    /// discarded the trip since.
     under_way: Option<Arc<[Fetch]>>,
     read: VecDeque<Trip>,
     /// The unused buffers.
@@ -227,8 +228,9 @@ impl LookAhead {
     }
 
     /// Takes the trip that was announced with `extent`, if the thread has read it or is reading it
-    /// and the file has not changed since. If the trip still waits for the thread, cancels it and
-    /// returns `None`. Takes back the buffer of the trip `used`.
+    /// and the file has not changed since. If the thread is still reading the trip, waits until it
+    /// has been read. If the trip still waits for the thread, cancels it and returns `None`. Takes
+    /// back the buffer of the trip `used`.
     pub(crate) fn take(&mut self, extent: Option<Extent>, used: Option<Trip>) -> Option<Trip> {
         let mut trips = self.queue.trips();
         if let Some(used) = used {

@@ -13,7 +13,7 @@ use crate::fetching::Fetch;
 use crate::file_layout::Extent;
 use crate::syncer::Syncer;
 
-/// An open file, locked against other writers.
+/// An open file. It is locked against other writers, unless it is read beside a writer.
 pub(crate) struct Medium {
     file: File,
     /// Whether I/O bypasses the page cache. Requests must then be whole sectors.
@@ -40,8 +40,8 @@ impl Medium {
         self.file.set_len(bytes)
     }
 
-    /// Opens a file. With `beside_writer`, reads the file without a lock while another process may
-    /// write to it.
+    /// Opens a file. With both `read_only` and `beside_writer`, takes no lock: another process may
+    /// write to the file.
     pub(crate) fn open(
         path: &Path,
         read_only: bool,

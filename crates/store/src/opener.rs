@@ -5,14 +5,14 @@
 //! own file, then [`StoreKind`], [`Location`], this file, tests, help texts, and documents. The
 //! simplest complete store to start from is the example `own_store` of the crate `oblivio`.
 //!
-//! For a new variant of [`StoreKind`] or [`Location`], the compiler reports these functions of this
-//! file as incomplete: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`],
-//! [`Location::create`], [`Location::open_as_it_is`], [`Location::look`],
-//! [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`] and
-//! [`Location::shared_file`]. It does not report [`Location::open`],
-//! [`Location::open_without_header`], [`Location::is_incomplete`] and the function `check_apart`,
-//! which assume a [`File`](Location::File): check each of them. A stripe over stores of the new
-//! kind needs no further code.
+//! For a new variant of [`StoreKind`] or [`Location`], the compiler reports an incomplete `match`
+//! in these methods, or in private functions of this file that they call:
+//! [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`],
+//! [`Location::open_as_it_is`], [`Location::look`], [`Location::check_vacant`],
+//! [`Location::remove`], [`Location::files_needed`] and [`Location::shared_file`]. It does not
+//! report [`Location::open`], [`Location::open_without_header`], [`Location::is_incomplete`] and
+//! the function `check_apart`, which assume a [`File`](Location::File): check each of them. A
+//! stripe over stores of the new kind needs no further code.
 //!
 //! # Requirements
 //! - **A URL contains no secret**: it names a file or an environment variable with the secret.
@@ -98,8 +98,8 @@ pub struct StoreOptions {
     /// be half written. For readers of files only; servers have their own rules.
     pub beside_writer: bool,
     /// Whether to open incomplete storage for reading. Reads of the missing part fail, and all
-    /// other reads succeed. Share servers can then also be opened for writing: servers may be
-    /// missing as long as t + 1 remain.
+    /// other reads succeed. Share servers can then also be opened for writing: if `t` servers may
+    /// collude, servers may be missing as long as `t + 1` remain.
     pub allow_incomplete: bool,
     /// Time limit for reconnecting to a server after the link was lost. Does not apply to files.
     pub retry_for: Duration,

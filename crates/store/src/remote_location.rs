@@ -160,7 +160,7 @@ pub fn shown_address(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Parses the address of a server, with the default port [`PORT`].
+/// Parses the address of a server, with the default port [`PORT`]; `None` if it is invalid.
 pub fn host_and_port(authority: &str) -> Option<(String, u16)> {
     let (host, port) = keys::host_and_port(authority)?;
     Some((host.to_owned(), port.unwrap_or(PORT)))

@@ -409,15 +409,15 @@ impl BucketStore for FileStore {
         self.check_alive()?;
         self.locate(pieces)?;
         self.take_read_ahead();
-        let kept = self.pending.used_bytes();
+        let pending_bytes = self.pending.used_bytes();
         let granule_bytes = self.medium.granule_bytes();
         let in_file = self.trip.iter().map(|place| place.piece.rounded_out(granule_bytes));
         let room: usize = in_file.map(|extent| whole_sectors(extent.bytes)).sum();
-        self.buffer.grow(kept.saturating_add(room), kept).map_err(unread)?;
+        self.buffer.grow(pending_bytes.saturating_add(room), pending_bytes).map_err(unread)?;
         let Self { medium, pending, buffer, trip, fetches, spans, read_ahead, .. } = self;
         fetches.clear();
         spans.clear();
-        let mut end = kept;
+        let mut end = pending_bytes;
         for FileSlot { piece, .. } in trip {
             let start = pending.position(*piece).unwrap_or_else(|| {
                 let extent = piece.rounded_out(granule_bytes);

@@ -43,11 +43,11 @@ impl Syncer {
 
     /// Returns once all writes so far are durable.
     pub(crate) fn finish(&self) -> io::Result<()> {
-        let gone = || io::Error::other("the sync thread has ended");
+        let thread_ended = || io::Error::other("the sync thread has ended");
         let (done, outcome) = channel();
-        let requests = self.requests.as_ref().ok_or_else(gone)?;
-        requests.send(Request::Finish(done)).map_err(|_| gone())?;
-        outcome.recv().map_err(|_| gone())?
+        let requests = self.requests.as_ref().ok_or_else(thread_ended)?;
+        requests.send(Request::Finish(done)).map_err(|_| thread_ended())?;
+        outcome.recv().map_err(|_| thread_ended())?
     }
 }
 

@@ -52,7 +52,7 @@ pub struct Shared {
     pub trimmed_bytes: AtomicU64,
     /// Number of bytes zeroed so far.
     pub zeroed_bytes: AtomicU64,
-    /// Whether every write fails from now on.
+    /// Whether every write, zero and trim request fails from now on.
     pub is_full: AtomicBool,
     /// Whether every read fails from now on.
     pub is_broken: AtomicBool,
@@ -105,8 +105,8 @@ impl Shared {
     fn gather(&self) {
         let wanted = self.gather.load(Ordering::SeqCst);
         let guard = self.gathering.lock().unwrap();
-        let enough = |_: &mut ()| self.in_flight.load(Ordering::SeqCst) < wanted;
-        drop(self.gathered.wait_timeout_while(guard, PATIENCE, enough).unwrap());
+        let too_few = |_: &mut ()| self.in_flight.load(Ordering::SeqCst) < wanted;
+        drop(self.gathered.wait_timeout_while(guard, PATIENCE, too_few).unwrap());
         // Gather once: the requests in flight are then answered one by one.
         self.gather.store(0, Ordering::SeqCst);
     }

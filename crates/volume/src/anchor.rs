@@ -1,9 +1,9 @@
 //! The anchor: the name of the client's latest checkpoint, kept in storage. It lets the client
 //! detect a rollback of storage or of its own directory.
 //!
-//! An anchor is written after its checkpoint is durable on the client, alternately to two places.
-//! Unless storage was rolled back, it therefore shows the latest checkpoint or the one before it,
-//! even after a crash, or the checkpoint that an opening [announced](crate::announced).
+//! The anchor of a checkpoint is written after the checkpoint is durable on the client, alternately
+//! to two places. So storage shows the latest checkpoint or the one before it, even after a crash,
+//! or the checkpoint that an opening [announced](crate::announced), unless it was rolled back.
 
 use oblivio_core::records::{self, RecordPlace, RecordStore};
 use oblivio_core::store::{TreeId, TreeShape};

@@ -13,8 +13,8 @@
 //! A copy that is resumed at [`CopyStep::Finishing`] or when it is complete is compared again from
 //! the start if [`CopyOptions::reads_back`] is set: it may have been damaged since.
 //!
-//! An incomplete copy has no superblock, so no program takes it for a volume. Its state is saved as
-//! a [`Progress`], which claims only what is durable, and an interrupted copy resumes from there.
+//! Until the last step, a copy has no superblock, so no program takes it for a volume. Its state is
+//! saved as a [`Progress`], which claims only what is durable. An interrupted copy resumes there.
 //! Repeated work writes the same bytes, as long as the volume has not changed;
 //! [`VolumeFingerprint`] detects a change.
 //!
@@ -89,7 +89,7 @@ pub struct Copied {
 /// The public superblock of the volume to copy. Not authenticated.
 ///
 /// # Errors
-/// When the store holds no volume.
+/// When the store fails, holds no volume, or has no room for anchors.
 pub fn read_superblock(from: &mut dyn BucketStore) -> Result<LockedSuperblock, SuperblockError> {
     let superblock = unlock::read_public(&mut &mut *from)?;
     // The shape decides how much the next steps read at once.
@@ -104,8 +104,8 @@ pub fn read_superblock(from: &mut dyn BucketStore) -> Result<LockedSuperblock, S
 /// of the copy that `progress` belongs to.
 ///
 /// # Errors
-/// [`CopyError`]. If a store failed, the progress could not be saved, or `watch` ended the copy, it
-/// can be resumed from the last saved progress.
+/// [`CopyError`]. The copy can be resumed from the last saved progress if a store failed, the
+/// progress could not be saved, or `watch` ended the copy.
 pub fn copy(
     from: &mut dyn BucketStore,
     to: &mut dyn BucketStore,
@@ -312,7 +312,7 @@ pub enum CopyError {
     /// more buckets than the source has, or the number of buckets overflows.
     #[error("the destination is not the one of this copy: name the two stores it was begun with")]
     OtherShapes,
-    /// The volume was opened since its copy was begun.
+    /// The volume was opened, or its keys were changed, since its copy was begun.
     #[error(
         "the volume has been opened since its copy was begun, so the copy would mix two \
          states: remove what was copied, and begin again"

@@ -96,7 +96,7 @@ pub enum DiskOp {
         durable: bool,
     },
     /// Drops `bytes` bytes that are no longer needed. Blocks that lie wholly inside read as zeros
-    /// afterwards; the rest stays as it is.
+    /// afterwards; other blocks stay as they are.
     Trim {
         /// Offset of the first byte of the range.
         offset: u64,
@@ -131,7 +131,7 @@ pub enum DiskErrorKind {
     NoSpace,
     /// The volume failed. It answers no request until it is opened again.
     Failed,
-    /// The disk is being closed.
+    /// The disk is closed or closing.
     Closed,
     /// The disk cannot be changed. Nothing was done.
     ReadOnly,

@@ -12,8 +12,8 @@ use crate::superblock::{SuperblockError, SuperblockErrorKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum VolumeErrorKind {
-    /// The parameters are impossible, and nothing was created; or the trees have no room for the
-    /// blocks they should hold.
+    /// The parameters are impossible or do not fit the store, and nothing was created; or the trees
+    /// have no room for the blocks they should hold.
     InvalidConfig,
     /// The request cannot be served. Nothing was touched; the volume stays usable.
     InvalidRequest,
@@ -41,7 +41,7 @@ pub enum VolumeErrorKind {
     NoSpace,
     /// Storage does not answer. Open the volume again once it does.
     Unreachable,
-    /// A disk, a file system or the system failed.
+    /// A disk, a file system or the operating system failed.
     Io,
     /// An earlier operation failed halfway. This handle answers no further request: open the volume
     /// again.

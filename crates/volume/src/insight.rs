@@ -13,11 +13,12 @@ pub struct Insight(Arc<Counts>);
 /// Counts of a volume since it was opened. Secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VolumeCounts {
-    /// Number of accesses to blocks of the disk.
+    /// Number of accesses to blocks of the disk. An access to a range counts once per block.
     pub to_blocks: u64,
     /// Number of accesses to blocks of the position map that were not on the client.
     pub to_positions: u64,
-    /// Number of dummy accesses, which a fixed rate makes when there is no work.
+    /// Number of dummy accesses, which a fixed rate makes when there is no work. A dummy access to
+    /// a range counts once per block.
     pub dummies: u64,
     /// The fill of the stash. `None` if the scheme does not report it.
     pub stash: Option<StashFill>,

@@ -34,8 +34,8 @@ pub fn change_slots<T, E: From<VolumeError>>(
     change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, E>,
 ) -> Result<T, E> {
     let mut store = check_past(Box::new(store), dir, owner)?;
-    // The newest superblock may be in a cache only, and the previous one be all that is durable:
-    // make it durable before that is overwritten.
+    // The newest superblock may be in a cache only, and only the previous one durable. The newest
+    // must be durable before the previous one is overwritten.
     newest::adopt(&mut store, dir, owner)?;
     let outcome = change(&mut owner.superblock, &owner.volume_key)?;
     copies::write_copies(&mut store, &owner.superblock).map_err(VolumeError::from)?;

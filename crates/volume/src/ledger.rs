@@ -104,11 +104,11 @@ impl SavedState {
     }
 }
 
-/// The state file and the checkpoint with which the latest use of a volume ended.
+/// The state file that the last use of a volume left, and the checkpoint that storage now shows.
 pub(crate) struct LastUse {
     /// The generation of the state file.
     pub(crate) generation: u64,
-    /// The checkpoint that storage shows.
+    /// The checkpoint that storage shows: the one that this opening announced.
     pub(crate) shown: CheckpointName,
 }
 
@@ -175,7 +175,7 @@ impl Ledger {
         Self::begin(dir, keys, opening, 0, (nothing, 1), live)
     }
 
-    /// Begins the next state file with the state of `live`. Its storage must be durable.
+    /// Begins the next state file with the state of `live`, whose storage must be flushed.
     pub(crate) fn resume(
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
@@ -359,11 +359,11 @@ pub(crate) fn announce(
     // becomes the only readable anchor, which happens if the next one is torn.
     write_anchor(key, shown, &mut *live.array)?;
     let announced = known.announced.unwrap_or_else(|| {
-        // A number that no checkpoint had, whose anchor goes to the place of the older one.
+        // A number that no checkpoint had. Its anchor does not overwrite the shown anchor.
         let number = known.latest.number + if *shown == known.latest { 1 } else { 2 };
         CheckpointName { number, name: draw(&mut live.coins) }
     });
-    // Written even if the file exists: it may be in a cache only.
+    // Written even if the file exists: the file may be in a cache only.
     announced::write(dir, key, &announced)?;
     write_anchor(key, &announced, &mut *live.array)?;
     Ok(announced)
@@ -380,8 +380,8 @@ fn write_anchor(
     Ok(array.flush()?)
 }
 
-/// Writes a file that begins with the whole state, and removes all earlier files. Whenever a crash
-/// comes, the latest file under its final name is complete.
+/// Writes a file that begins with the whole state, and removes all earlier files. After a crash at
+/// any point, the latest file under its final name is complete.
 fn write_snapshot(
     dir: &mut dyn StateDir,
     header: &Header,

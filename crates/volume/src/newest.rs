@@ -66,7 +66,8 @@ pub(crate) fn check(dir: &dyn StateDir, owner: &Unlocked) -> Result<(), VolumeEr
 }
 
 /// Makes the superblock that storage shows the newest one, in all copies and in the client's
-/// directory. Returns the number of damaged copies.
+/// directory. Returns the number of damaged copies; 0, without a count, if the superblock is newer
+/// than the directory's, because all copies are then written again.
 pub(crate) fn adopt(
     store: &mut (impl RecordStore + ?Sized),
     dir: &mut dyn StateDir,
@@ -79,7 +80,7 @@ pub(crate) fn adopt(
             0
         }
     };
-    // Written even if the file names it already: a failed sync may have left that in a cache only.
+    // Written even if the file names it already: a failed sync may have left the file in a cache.
     record(dir, owner)?;
     Ok(mended)
 }
@@ -137,7 +138,8 @@ fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<SuperblockAge, VolumeErro
     }
 }
 
-/// The error for a superblock that is older than the client's directory names.
+/// The error for a superblock that is older than the one that the client's directory names, or
+/// differs from it.
 pub(crate) fn older_superblock() -> VolumeError {
     VolumeError::new(
         VolumeErrorKind::StoreRolledBack,

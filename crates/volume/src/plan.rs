@@ -30,7 +30,7 @@ impl VolumeParams {
     /// The cost of a volume of these parameters.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::InvalidConfig`] when there is no such volume.
+    /// The errors of [`Self::config`].
     pub fn cost(&self) -> Result<Cost, VolumeError> {
         Ok(self.config()?.cost()?)
     }

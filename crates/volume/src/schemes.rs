@@ -1,8 +1,8 @@
 //! The schemes of volumes. No other module of this crate names them.
 //!
-//! A new scheme is added only here: no other part of a volume or of the program needs to know it.
-//! `oblivio_core::durable` explains how to write one, and lists the tests and documents that it
-//! needs.
+//! A new scheme is added here and in the list of `oblivio_core::schemes`. No other part of a volume
+//! or of the program needs to know it. `oblivio_core::durable` explains how to write a scheme, and
+//! lists the tests and documents that it needs.
 
 use oblivio_core::durable::range::DurableRange;
 use oblivio_core::durable::rotating::DurableRaw;

@@ -58,7 +58,7 @@ pub(crate) fn record(dir: &mut dyn StateDir, error: &VolumeError) {
 }
 
 /// The message about the tampering that was found. `None` if none was found or the message was not
-/// kept.
+/// saved.
 ///
 /// # Errors
 /// When the directory cannot be read.
@@ -69,8 +69,7 @@ pub fn found(dir: &dyn StateDir) -> Result<Option<String>, VolumeError> {
     Ok(Some(found).filter(|found| !found.is_empty()))
 }
 
-/// The warning to an owner of share servers, for the case that the operation that found tampering
-/// now succeeds.
+/// The warning to an owner of share servers if the operation that had found tampering now succeeds.
 pub(crate) fn warning_of_servers(found: Option<&str>) -> String {
     format!(
         "what failed when the volume was last used passes now. If no server was repaired or \
@@ -81,7 +80,7 @@ pub(crate) fn warning_of_servers(found: Option<&str>) -> String {
     )
 }
 
-/// Removes the note: storage was restored.
+/// Removes the note, after an opening has succeeded.
 pub(crate) fn clear(dir: &mut dyn StateDir) -> Result<(), VolumeError> {
     if is_recorded(dir)? {
         dir.remove(NAME)?;
@@ -90,8 +89,7 @@ pub(crate) fn clear(dir: &mut dyn StateDir) -> Result<(), VolumeError> {
     Ok(())
 }
 
-/// Whether the note exists: storage was found to be changed, and the owner has not stated since
-/// that it was restored.
+/// Whether the note exists: storage was found to be changed, and no opening has succeeded since.
 ///
 /// # Errors
 /// When the directory cannot be read.

@@ -34,8 +34,8 @@ use crate::superblock::{
 /// The reason why a volume was not unlocked. `E` is the error of the source of the secret.
 #[derive(Debug)]
 pub enum UnlockError<E> {
-    /// Storage shows no superblock that could be unlocked, and there is no copy of the client. No
-    /// secret was requested.
+    /// Storage shows no superblock that could be unlocked, and no copy from the client's directory
+    /// was passed. No secret was requested.
     NoSuperblock(SuperblockError),
     /// The secret could not be obtained.
     NoSecret(E),
@@ -129,7 +129,7 @@ fn owner_by_directory(
 ) -> Option<Unlocked> {
     let dir = directory(copies.newest().ok()?.unauthenticated_volume_id())?;
     let copy = newest::copy(&*dir).ok()??;
-    // A wrong key, usually: the slots of this superblock were tried.
+    // The slots of this superblock were tried already: usually, the secret is wrong.
     if copies.contains(&copy) {
         return None;
     }
@@ -152,7 +152,7 @@ pub fn client_copy(dir: &dyn StateDir) -> Result<Option<LockedSuperblock>, Volum
 /// The newest superblock in `store`, locked. Public and not authenticated.
 ///
 /// # Errors
-/// When storage shows no superblock.
+/// The errors of [`Copies::newest`].
 pub fn read_public(store: &mut impl BucketStore) -> Result<LockedSuperblock, SuperblockError> {
     read_copies(store).newest().cloned()
 }

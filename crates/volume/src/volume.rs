@@ -75,7 +75,7 @@ pub struct VolumeOptions {
     /// rate switches to [`Lengths::Constant`] when it starts. Set it here to cover the opening too.
     pub lengths: Lengths,
     /// A checkpoint begins a new state file if the current one is longer than twice its snapshot
-    /// plus this number of bytes, or has more than this number of bytes of forgotten ranges.
+    /// plus this number of bytes, or its records of forgotten ranges exceed this number of bytes.
     pub state_file_bytes_max: u64,
     /// Whether a request for a block that the client finds by its address makes an access anyway.
     /// If not, storage sees how often blocks are requested again. The remaining accesses then
@@ -143,7 +143,7 @@ impl Default for VolumeOptions {
 /// The shapes of the trees of a volume, `TreeId(0)` first.
 ///
 /// # Errors
-/// [`VolumeErrorKind::InvalidConfig`] when the parameters contradict each other.
+/// The errors of [`VolumeParams::config`].
 pub fn shapes(params: &VolumeParams) -> Result<Vec<TreeShape>, VolumeError> {
     let of_scheme = params.config()?.shapes()?;
     let superblocks = superblock::copies::shape;
@@ -259,7 +259,7 @@ impl Volume {
             }
             volume.ledger.forget(&range)?;
             match volume.begun.back_mut() {
-                // In the log it follows their moves, too.
+                // The log also has the range after the moves of these reads.
                 Some(reads) => reads.forgets_after.push(range),
                 None => volume.live.array.forget(range)?,
             }
@@ -379,7 +379,7 @@ impl Volume {
         self.unless_broken(|volume| Ok(volume.ledger.log.sync()?))
     }
 
-    /// Closes the volume, which then needs no recovery.
+    /// Closes the volume and returns its store. The next opening needs no recovery.
     ///
     /// # Errors
     /// Any kind of error. Flushed data is still safe.
@@ -402,8 +402,8 @@ impl Volume {
     }
 
     /// Reads all buckets that were ever written. Checks that each holds what was last written to
-    /// it, and that no block is missing. `progress` is called with the number of
-    /// [`Self::buckets_written`] read so far. Returns the number of blocks with contents.
+    /// it, and that no block is missing. `progress` is called with the number of buckets read so
+    /// far, out of [`Self::buckets_written`]. Returns the number of blocks with contents.
     ///
     /// # Errors
     /// [`VolumeErrorKind::Tampered`] for the first mismatch. [`VolumeErrorKind::InvalidRequest`] if
@@ -444,7 +444,7 @@ impl Volume {
         Ok(done)
     }
 
-    /// Whether an operation reads or writes a block.
+    /// Whether an operation reads or writes exactly one block.
     fn is_of_one_block(&self, op: &Op<'_>) -> bool {
         match op {
             Op::Read(buffer) => buffer.len() == self.facts.block_bytes,

@@ -1,5 +1,5 @@
 //! The list of servers that have given wrong answers, in the client's directory. A listed server
-//! does not deal in evictions, even after the volume is opened again. The repair of a server
+//! deals no shares in evictions, even after the volume is opened again. The repair of a server
 //! removes it from the list.
 
 use std::io;
@@ -22,7 +22,7 @@ pub(crate) struct WrongServerList {
 }
 
 impl WrongServerList {
-    /// Reads the list, and warns the owner of the servers on it.
+    /// Reads the list, and warns the owner about each server on it.
     pub(crate) fn open(mut dir: SharedDir, warn: fn(&str)) -> Result<Self, VolumeError> {
         let listed = recorded(&dir)?;
         if !listed.is_empty() {

@@ -114,7 +114,7 @@ fn trips_begin_at_ticks_whatever_the_requests() {
             last = Some(trip.begun);
         }
         let reads = trips.iter().filter(|trip| trip.is_read).count();
-        // The clock starts with the disk's thread, a little after this test's.
+        // The disk's clock starts with the disk's thread, a little after `start`.
         let usual = quantile(&phases, 50);
         let jitter: Vec<_> = phases.iter().map(|phase| (phase - usual).abs()).collect();
         let (median, worst) = (quantile(&jitter, 50), quantile(&jitter, 95));

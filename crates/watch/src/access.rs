@@ -19,8 +19,8 @@ pub(super) enum Admitted {
 /// The reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// The `Host` is not a name of this server. This stops DNS rebinding: a foreign page whose name
-    /// resolves to this machine.
+    /// The `Host` is not a name of this server, or the request line names a server, as for a proxy.
+    /// This stops DNS rebinding: a foreign page whose name resolves to this machine.
     Name,
     /// The request has no `Host` header, or more than one.
     NotOneHost,
@@ -133,7 +133,7 @@ pub fn is_own_name(name: &str, address: SocketAddr) -> bool {
 mod tests {
     use super::*;
 
-    fn asked(path: &str, headers: &[(&str, &str)]) -> Request<()> {
+    fn fetch(path: &str, headers: &[(&str, &str)]) -> Request<()> {
         let mut request = Request::builder().uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -147,7 +147,7 @@ mod tests {
         let path = format!("/{}/", tokens.page.as_str());
         for name in ["127.0.0.1:4711", "localhost:4711", "LocalHost:4711", "[::1]:4711"] {
             assert_eq!(
-                admit(&asked(&path, &[("host", name)]), address, &tokens),
+                admit(&fetch(&path, &[("host", name)]), address, &tokens),
                 Ok(Admitted::Page)
             );
         }
@@ -162,18 +162,18 @@ mod tests {
             "127.0.0.1.evil.example:4711",
             "",
         ] {
-            let request = asked(&path, &[("host", name)]);
+            let request = fetch(&path, &[("host", name)]);
             assert_eq!(admit(&request, address, &tokens), Err(Refusal::Name), "{name}");
         }
         let twice = [("host", "127.0.0.1:4711"), ("host", "127.0.0.1:4711")];
-        assert_eq!(admit(&asked(&path, &twice), address, &tokens), Err(Refusal::NotOneHost));
-        assert_eq!(admit(&asked(&path, &[]), address, &tokens), Err(Refusal::NotOneHost));
-        let by_a_proxy = asked(&format!("http://evil.example{path}"), &twice[..1]);
+        assert_eq!(admit(&fetch(&path, &twice), address, &tokens), Err(Refusal::NotOneHost));
+        assert_eq!(admit(&fetch(&path, &[]), address, &tokens), Err(Refusal::NotOneHost));
+        let by_a_proxy = fetch(&format!("http://evil.example{path}"), &twice[..1]);
         assert_eq!(admit(&by_a_proxy, address, &tokens), Err(Refusal::Name));
-        let at_the_usual_port = asked(&path, &[("host", "localhost")]);
+        let at_the_usual_port = fetch(&path, &[("host", "localhost")]);
         let address = "127.0.0.1:80".parse().unwrap();
         assert_eq!(admit(&at_the_usual_port, address, &tokens), Ok(Admitted::Page));
-        let elsewhere = asked(&path, &[("host", "127.0.0.2:4711")]);
+        let elsewhere = fetch(&path, &[("host", "127.0.0.2:4711")]);
         let address = "127.0.0.2:4711".parse().unwrap();
         assert_eq!(admit(&elsewhere, address, &tokens), Ok(Admitted::Page));
     }
@@ -183,7 +183,7 @@ mod tests {
         let (address, tokens) = ("127.0.0.1:4711".parse().unwrap(), Tokens::draw().unwrap());
         let path = format!("/{}/events", tokens.page.as_str());
         let from = |origin| {
-            let request = asked(&path, &[("host", "127.0.0.1:4711"), ("origin", origin)]);
+            let request = fetch(&path, &[("host", "127.0.0.1:4711"), ("origin", origin)]);
             admit(&request, address, &tokens)
         };
         assert_eq!(from("http://127.0.0.1:4711"), Ok(Admitted::Events));
@@ -198,9 +198,9 @@ mod tests {
     fn without_the_token_there_is_nothing() {
         let (address, tokens) = ("127.0.0.1:4711".parse().unwrap(), Tokens::draw().unwrap());
         let path_token = tokens.page.as_str();
-        let asks =
-            |path: &str| admit(&asked(path, &[("host", "127.0.0.1:4711")]), address, &tokens);
-        assert_eq!(asks(&format!("/{path_token}")), Ok(Admitted::Page));
+        let outcome =
+            |path: &str| admit(&fetch(path, &[("host", "127.0.0.1:4711")]), address, &tokens);
+        assert_eq!(outcome(&format!("/{path_token}")), Ok(Admitted::Page));
         for path in [
             "/",
             "//",
@@ -209,12 +209,12 @@ mod tests {
             &format!("/{}/", &path_token[1..]),
             &format!("/{path_token}/x"),
         ] {
-            assert_eq!(asks(path), Err(Refusal::NotThere), "{path}");
+            assert_eq!(outcome(path), Err(Refusal::NotThere), "{path}");
         }
         let ticket = tokens.ticket.as_str();
-        assert_eq!(asks(&format!("/{ticket}/")), Ok(Admitted::Entrance));
-        assert_eq!(asks(&format!("/{ticket}/events")), Err(Refusal::NotThere));
-        let mut post = asked(&format!("/{path_token}/"), &[("host", "127.0.0.1:4711")]);
+        assert_eq!(outcome(&format!("/{ticket}/")), Ok(Admitted::Entrance));
+        assert_eq!(outcome(&format!("/{ticket}/events")), Err(Refusal::NotThere));
+        let mut post = fetch(&format!("/{path_token}/"), &[("host", "127.0.0.1:4711")]);
         *post.method_mut() = Method::POST;
         assert_eq!(admit(&post, address, &tokens), Err(Refusal::Method));
     }

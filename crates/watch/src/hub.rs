@@ -56,7 +56,7 @@ impl Hub {
         loop {
             let now = ticks.tick().await;
             let millis = now.duration_since(start).as_millis() as u64;
-            // Also taken without readers: a later reader sees only visits from then on.
+            // Frames are taken even without readers: a later reader sees only visits from then on.
             let owner = shown.owner.as_ref().map(|side| side.take_frame());
             let frame = Frame { millis, storage: shown.storage.take_frame(), owner };
             if let Some(frames) = self.frames().as_ref().filter(|it| it.receiver_count() > 0) {

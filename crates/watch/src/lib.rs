@@ -11,8 +11,8 @@
 //!
 //! **Access**: the page's address contains a token of 256 bits. The server listens only on
 //! loopback. Other users of the machine can connect to it, and so can pages of other origins in the
-//! owner's browser. Without the token they get status 404. Requests under any other host name are
-//! refused.
+//! owner's browser. Without the token they get status 404. Requests under a host name that is not
+//! the server's own are refused.
 //!
 //! **The disk does not wait**: each side updates counters under a lock that is held only for a few
 //! additions. Each side lists a bounded number of events and only counts the others. A slow reader

@@ -59,7 +59,7 @@ pub fn bind(address: SocketAddr, limits: WatchLimits) -> Result<BoundWatch, Watc
     let failed = |error| WatchError::Listen(address, error);
     let listener = StdListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
-    // Accepted connections inherit it.
+    // Accepted connections inherit this size.
     set_socket_send_buffer_size(&listener, limits.send_buffer_bytes)
         .map_err(|error| failed(error.into()))?;
     let address = listener.local_addr().map_err(failed)?;
@@ -248,5 +248,5 @@ impl SharedState {
     }
 }
 
-/// The policy of plain-text responses.
+/// The content security policy of all responses except the page.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";

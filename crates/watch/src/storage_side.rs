@@ -17,7 +17,8 @@ pub struct DrawnTree {
     pub buckets: Vec<u64>,
 }
 
-/// Returns the trees out of `ids` that exist in the store and are not empty.
+/// Returns the trees of `ids`, up to the first that the store does not have. Leaves out trees
+/// without buckets.
 pub fn drawn_trees(store: &dyn BucketStore, ids: impl Iterator<Item = TreeId>) -> Vec<DrawnTree> {
     let shapes = ids.map_while(|tree| store.shape(tree).map(|shape| (tree, shape)));
     let drawn = shapes.map(|(tree, shape)| {

@@ -20,8 +20,8 @@ pub struct BufferPool(Mutex<PooledBuffers>);
 struct PooledBuffers {
     buffers: Vec<Vec<u8>>,
     /// The capacity in bytes of all buffers that are pooled, or were taken from the pool and are in
-    /// use. They are counted here because the memory granted for a message may not cover a pooled
-    /// buffer.
+    /// use. A buffer in use counts with its capacity when it was taken. It counts at all because
+    /// the memory granted for its message may not cover it.
     bytes: usize,
 }
 
@@ -62,7 +62,7 @@ impl BufferPool {
         Buffer { had: bytes.capacity(), bytes, pool: self.clone() }
     }
 
-    /// The capacity in bytes of the buffers that were taken from the pool and are in use.
+    /// The capacity in bytes that the buffers in use had when they were taken from the pool.
     pub fn in_use(&self) -> usize {
         let pooled = self.pooled();
         pooled.bytes - pooled.buffers.iter().map(Vec::capacity).sum::<usize>()

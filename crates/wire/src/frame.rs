@@ -49,7 +49,7 @@ pub fn receive(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<Ve
 ///
 /// # Errors
 /// I/O errors of the stream. [`ErrorKind::UnexpectedEof`] if the stream ends within the length;
-/// [`ErrorKind::InvalidData`] if the message is longer than `bytes_max`.
+/// [`ErrorKind::InvalidData`] if the message is longer than `bytes_max` or [`MESSAGE_BYTES_MAX`].
 pub fn receive_length(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<usize>> {
     let mut length = [0; LENGTH_BYTES];
     let mut read = 0;

@@ -141,7 +141,7 @@ impl SecretKey {
     /// Reads the private key in a key file.
     ///
     /// # Errors
-    /// If the file cannot be read, holds no key, or is readable by other users.
+    /// If the file cannot be read, holds no key, or grants other users any permission.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let shown = path.display();
         let unreadable =
@@ -224,7 +224,7 @@ fn content_lines(text: &str) -> impl Iterator<Item = (&str, usize)> {
     lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Parses the public key that the first words of a line contain.
+/// Parses the public key at the beginning of a line, which takes two words.
 fn key_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<PublicKey, KeyError> {
     match (words.next(), words.next()) {
         (Some(PREFIX), Some(key)) => key.parse(),
@@ -319,7 +319,8 @@ fn peer_server(
 }
 
 /// Splits an address into host and optional port. The host is a name, an IPv4 address, or an IPv6
-/// address in brackets; the brackets are removed.
+/// address in brackets; the brackets are removed. `None` if the address has another form, or port
+/// 0.
 pub fn host_and_port(address: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = match address.strip_prefix('[') {
         Some(rest) => {

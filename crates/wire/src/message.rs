@@ -109,8 +109,8 @@ pub enum Request {
         /// The message. The protocol does not interpret it.
         message: Vec<u8>,
     },
-    /// The first request of another share server, in place of [`Request::Open`]. All later messages
-    /// on this connection are for the shares of this volume.
+    /// Sent by another share server after [`Request::Hello`], in place of [`Request::Open`]. All
+    /// later messages on this connection are for the shares of this volume.
     Peer {
         /// The public key of the client that owns the volume.
         client: PublicKey,
@@ -293,8 +293,8 @@ impl Invalid {
     }
 }
 
-/// Validates the name of a volume: 1 to 64 letters, digits, `-`, `_` and `.`. The first character
-/// is a letter or a digit. Such a name is safe as a file name on any system.
+/// Checks the name of a volume: 1 to 64 letters, digits, `-`, `_` and `.`. The first character is a
+/// letter or a digit. Such a name is safe as a file name on any system.
 pub fn check_name(name: &str) -> Result<(), Invalid> {
     let is_sound = (1..=64).contains(&name.len())
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -824,11 +824,11 @@ mod tests {
     fn long_failure_texts_are_cut_and_newer_versions_are_recognized() {
         let message = "ä".repeat(5000);
         let failed = Failure { number: 1, kind: FailureKind::Full, message };
-        let Ok(Answer::Failed(said)) = Answer::decode(&Answer::Failed(failed).encode().into())
+        let Ok(Answer::Failed(failure)) = Answer::decode(&Answer::Failed(failed).encode().into())
         else {
             panic!("the answer is not a failure")
         };
-        assert_eq!(said.message.len(), 4096);
+        assert_eq!(failure.message.len(), 4096);
         let mut newer = Request::Hello { version: 2 }.encode();
         newer.extend(b"and more");
         assert_eq!(Request::decode(&newer), Ok(Request::Hello { version: 2 }));

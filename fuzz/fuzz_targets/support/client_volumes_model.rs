@@ -30,7 +30,7 @@ enum Role {
     Reader,
     /// A reader for observation only. It does not fence other connections, and they do not fence
     /// it.
-    Looker,
+    Viewer,
 }
 
 struct VolumeModel {
@@ -62,18 +62,18 @@ impl ClientVolumesModel {
     pub(crate) fn check(
         &mut self,
         connection: usize,
-        asked: Result<Request, Invalid>,
+        request: Result<Request, Invalid>,
         answer: Answer,
     ) -> bool {
-        let number = asked.as_ref().map_or(0, Request::number);
+        let number = request.as_ref().map_or(0, Request::number);
         if let Answer::Failed(failure) = &answer {
-            assert_eq!(failure.number, number, "{asked:?}");
+            assert_eq!(failure.number, number, "{request:?}");
             // The server itself must not fail.
             let breaks = [FailureKind::Damaged, FailureKind::Failed];
-            assert!(!breaks.contains(&failure.kind), "{asked:?}: {failure:?}");
+            assert!(!breaks.contains(&failure.kind), "{request:?}: {failure:?}");
             return failure.kind == FailureKind::Absent;
         }
-        match (asked.expect("only valid requests get this answer"), answer) {
+        match (request.expect("only valid requests get this answer"), answer) {
             (Request::Hello { .. }, Answer::Welcome { .. }) => (),
             (Request::Open { name, mode }, Answer::Opened(opened)) => {
                 self.opened(connection, name, &mode, opened);
@@ -91,25 +91,25 @@ impl ClientVolumesModel {
                 let is_idle = self.open.values().all(|open| open.name != name || open.is_fenced);
                 assert!(self.volumes.remove(&name).is_some() && is_idle, "{name} is removed");
             }
-            (Request::Read { pieces, .. }, Answer::Data { number: said, bytes }) => {
+            (Request::Read { pieces, .. }, Answer::Data { number: echoed, bytes }) => {
                 let open = self.open_by(connection);
                 let volume = &self.volumes[&open.name];
                 let expected = volume.buckets.read(&pieces);
-                assert!(said == number && bytes == expected, "a read of {pieces:?}");
+                assert!(echoed == number && bytes == expected, "a read of {pieces:?}");
             }
-            (Request::Write { pieces, bytes, .. }, Answer::Done { number: said }) => {
-                assert_eq!(said, number);
+            (Request::Write { pieces, bytes, .. }, Answer::Done { number: echoed }) => {
+                assert_eq!(echoed, number);
                 let open = self.open_by(connection);
                 assert!(open.role == Role::Writer, "a reader writes");
                 let name = open.name.clone();
                 let volume = self.volumes.get_mut(&name).expect("the volume exists");
                 volume.buckets.write(&pieces, &bytes);
             }
-            (Request::Flush { .. }, Answer::Done { number: said }) => {
-                assert_eq!(said, number);
+            (Request::Flush { .. }, Answer::Done { number: echoed }) => {
+                assert_eq!(echoed, number);
                 self.open_by(connection);
             }
-            (asked, answer) => panic!("wrong answer {answer:?} to {asked:?}"),
+            (request, answer) => panic!("wrong answer {answer:?} to {request:?}"),
         }
         true
     }
@@ -124,7 +124,7 @@ impl ClientVolumesModel {
         let role = match mode {
             OpenMode::Create(_) | OpenMode::Write => Role::Writer,
             OpenMode::Read { .. } => Role::Reader,
-            OpenMode::Look => Role::Looker,
+            OpenMode::Look => Role::Viewer,
         };
         if role == Role::Writer {
             assert!(opened.session > volume.session, "an older session");
@@ -137,9 +137,9 @@ impl ClientVolumesModel {
 
     fn has_open(&mut self, connection: usize, name: String, role: Role) {
         let others = self.open.values_mut().filter(|open| open.name == name);
-        for open in others.filter(|open| open.role != Role::Looker) {
+        for open in others.filter(|open| open.role != Role::Viewer) {
             open.is_fenced |= role == Role::Writer;
-            assert!(open.is_fenced || open.role == role || role == Role::Looker);
+            assert!(open.is_fenced || open.role == role || role == Role::Viewer);
         }
         self.open.insert(connection, Open { name, role, is_fenced: false });
     }

@@ -33,9 +33,9 @@ struct State {
     link: usize,
     is_up: bool,
     /// Bytes received that are not a whole frame yet.
-    came: Vec<u8>,
+    received: Vec<u8>,
     /// Bytes for the client to read.
-    said: Vec<u8>,
+    outgoing: Vec<u8>,
 }
 
 impl LyingServer {
@@ -50,8 +50,8 @@ impl LyingServer {
             has_lied: false,
             link: 0,
             is_up: false,
-            came: Vec::new(),
-            said: Vec::new(),
+            received: Vec::new(),
+            outgoing: Vec::new(),
         };
         Self(Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }))
     }
@@ -77,8 +77,8 @@ impl Connector for LyingServer {
         let mut state = self.state();
         state.link += 1;
         state.is_up = true;
-        state.came.clear();
-        state.said.clear();
+        state.received.clear();
+        state.outgoing.clear();
         let (server, link) = (self.clone(), state.link);
         let reader = Box::new(ServerReader { server, link, until: None });
         Ok(Link { reader, writer: Box::new(ServerWriter { server: self.clone(), link }) })
@@ -95,7 +95,7 @@ struct ServerReader {
 impl Read for ServerReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut state = self.server.state();
-        while state.link == self.link && state.said.is_empty() && state.is_up {
+        while state.link == self.link && state.outgoing.is_empty() && state.is_up {
             let left = self.until.map_or(Some(Duration::MAX), MonotonicTime::left);
             let left = left.ok_or(ErrorKind::TimedOut)?;
             state = self.server.0.changed.wait_timeout(state, left).unwrap().0;
@@ -103,9 +103,9 @@ impl Read for ServerReader {
         if state.link != self.link {
             return Ok(0);
         }
-        let bytes = buffer.len().min(state.said.len());
-        buffer[..bytes].copy_from_slice(&state.said[..bytes]);
-        state.said.drain(..bytes);
+        let bytes = buffer.len().min(state.outgoing.len());
+        buffer[..bytes].copy_from_slice(&state.outgoing[..bytes]);
+        state.outgoing.drain(..bytes);
         Ok(bytes)
     }
 }
@@ -133,7 +133,7 @@ impl Write for ServerWriter {
         if !state.is_up || state.link != self.link {
             return Err(ErrorKind::BrokenPipe.into());
         }
-        state.came.extend(bytes);
+        state.received.extend(bytes);
         while state.is_up
             && let Some(message) = state.next_message()
         {
@@ -156,9 +156,9 @@ impl LinkWriter for ServerWriter {
 
 impl State {
     fn next_message(&mut self) -> Option<Vec<u8>> {
-        let mut rest = &self.came[..];
+        let mut rest = &self.received[..];
         let message = frame::receive(&mut rest, MESSAGE_BYTES_MAX).ok()??;
-        self.came = rest.to_vec();
+        self.received = rest.to_vec();
         Some(message)
     }
 
@@ -171,7 +171,7 @@ impl State {
             // The link breaks before or within the answer.
             1 => {
                 let end = self.byte() % answer.len();
-                self.said.extend(&answer[..end]);
+                self.outgoing.extend(&answer[..end]);
                 self.is_up = false;
             }
             // The server restarts.
@@ -183,9 +183,9 @@ impl State {
             // The server does not answer.
             3 => (),
             _ => {
-                let said = self.distort(lie, number, &answer);
-                self.has_lied |= said != answer;
-                self.said.extend(said);
+                let sent = self.distort(lie, number, &answer);
+                self.has_lied |= sent != answer;
+                self.outgoing.extend(sent);
             }
         }
     }
@@ -208,7 +208,7 @@ impl State {
                 self.durable = self.buckets.clone();
                 Answer::Done { number }
             }
-            // A store of buckets never sends these.
+            // The client of a bucket server never sends these.
             Request::Compute { .. } | Request::Peer { .. } | Request::Deal { .. } => {
                 Answer::Looked { is_there: false }
             }
@@ -226,28 +226,28 @@ impl State {
 
     /// Returns `answer` with the lie applied.
     fn distort(&mut self, lie: usize, number: u64, answer: &[u8]) -> Vec<u8> {
-        let mut said = answer.to_vec();
+        let mut sent = answer.to_vec();
         match lie {
             // A changed byte.
             4 | 5 => {
-                let place = (self.byte() << 8 | self.byte()) % said.len();
-                said[place] ^= self.byte() as u8;
+                let place = (self.byte() << 8 | self.byte()) % sent.len();
+                sent[place] ^= self.byte() as u8;
             }
             // Another valid answer.
             6 => {
                 let number = number.wrapping_add_signed(i64::from(self.byte() as i8));
-                said = framed(&self.any_answer(number).encode());
+                sent = framed(&self.any_answer(number).encode());
             }
             // Any bytes.
             7 => {
                 let bytes = self.byte();
-                said = (0..bytes).map_while(|_| self.lies.pop_front()).collect();
+                sent = (0..bytes).map_while(|_| self.lies.pop_front()).collect();
             }
             // The answer twice.
-            8 => said.extend(answer),
+            8 => sent.extend(answer),
             _ => (),
         }
-        said
+        sent
     }
 
     fn any_answer(&mut self, number: u64) -> Answer {

@@ -10,13 +10,13 @@ pub(crate) struct Args {
     /// Number of pointers to follow
     #[arg(long, default_value_t = 10_000_000)]
     steps: u64,
-    /// Work per pointer
+    /// Computation steps per pointer
     #[arg(long, default_value_t = 0)]
     work: u32,
 }
 
-/// Follows a linked list through all lines in random order. The order is a single cycle (Sattolo's
-/// shuffle).
+/// Follows a linked list through all lines in pseudorandom order. The order is a single cycle
+/// (Sattolo's shuffle).
 pub(crate) fn run(args: &Args) -> u64 {
     let mut order: Vec<usize> = (0..args.lines).collect();
     for last in (1..args.lines).rev() {

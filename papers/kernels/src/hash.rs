@@ -10,7 +10,7 @@ pub(crate) struct Args {
     /// Number of entries to insert
     #[arg(long, default_value_t = 10_000_000)]
     steps: u64,
-    /// Work per entry
+    /// Computation steps per entry
     #[arg(long, default_value_t = 0)]
     work: u32,
 }

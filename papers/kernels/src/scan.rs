@@ -15,12 +15,13 @@ pub(crate) struct Args {
     /// Times that the array is read
     #[arg(long, default_value_t = 10)]
     rounds: u32,
-    /// Work per word
+    /// Computation steps per word
     #[arg(long, default_value_t = 0)]
     work: u32,
 }
 
-/// Reads all words, and stores an intermediate sum after every `per_result` words.
+/// Reads all words `rounds` times. After every `per_result` words, stores the sum so far, unless
+/// `per_result` is 0.
 pub(crate) fn run(args: &Args) -> u64 {
     let input = array(words(args.kib));
     let per_result = if args.per_result == 0 { input.len() } else { args.per_result };

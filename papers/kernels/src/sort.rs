@@ -12,9 +12,9 @@ pub(crate) struct Args {
     rounds: u64,
 }
 
-/// Fills the array and sorts it with an MSD radix sort, one bit per pass. A pass reads and writes
-/// every line. Parts that fit the caches are not sorted further, since that would cause no memory
-/// traffic.
+/// Fills the array and sorts it with an MSD radix sort, one bit per pass. A pass reads every line
+/// and writes most lines. Parts that fit the caches are not sorted further, since that would cause
+/// no memory traffic.
 pub(crate) fn run(args: &Args) -> u64 {
     let mut words = array(words(args.kib));
     let (entries, _) = words.as_chunks_mut();

@@ -8,12 +8,13 @@ use crate::work::mix;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Functions in the program
+    /// Functions in the program that call other functions
     #[arg(long, default_value_t = 2000)]
     functions: u64,
 }
 
-/// Prints functions that loop, branch, and call the functions before them.
+/// Prints one function without calls. Then prints `functions` functions that loop, branch, and call
+/// earlier functions.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let mut program =
         String::from("static long cells[4096];\nlong f0(long a, long b) { return a - b; }\n");

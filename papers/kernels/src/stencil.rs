@@ -18,12 +18,12 @@ pub(crate) struct Args {
     /// Times that the field is written
     #[arg(long, default_value_t = 10)]
     rounds: u32,
-    /// Work per word
+    /// Computation steps per word
     #[arg(long, default_value_t = 0)]
     work: u32,
 }
 
-/// Computes each word of a tile from three neighbours in a tile of the small field.
+/// Computes each word of the large field from three neighbours in a tile of the small field.
 pub(crate) fn run(args: &Args) -> u64 {
     let mut output = array(words(args.kib));
     let region = TILE_WORDS * args.reuse.max(1);

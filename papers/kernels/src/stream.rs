@@ -9,7 +9,7 @@ const PIECE_WORDS: usize = 4 * WORDS_PER_LINE;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Arrays written in parallel
+    /// Arrays written in turn, one piece at a time
     #[arg(long, default_value_t = 1)]
     arrays: usize,
     /// Size of each array in KiB
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Times that the arrays are written
     #[arg(long, default_value_t = 10)]
     rounds: u64,
-    /// Work per piece
+    /// Computation steps per piece
     #[arg(long, default_value_t = 0)]
     work: u32,
 }

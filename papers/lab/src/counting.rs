@@ -29,7 +29,7 @@ pub(crate) fn assert_survive_their_file<E: Experiment>(results: &E::Results) {
 /// A host that records its calls. Its clock advances by a second each time it is read.
 #[derive(Default)]
 pub(crate) struct Counting {
-    looks: AtomicU64,
+    clock_reads: AtomicU64,
     pub(crate) planned: AtomicU64,
     pub(crate) made: AtomicU64,
     /// The number of steps in the first report of completed steps.
@@ -41,7 +41,7 @@ pub(crate) struct Counting {
 
 impl<R: Serialize> Host<R> for Counting {
     fn seconds(&self) -> f64 {
-        self.looks.fetch_add(1, Ordering::Relaxed) as f64
+        self.clock_reads.fetch_add(1, Ordering::Relaxed) as f64
     }
 
     fn planned(&self, steps: u64) {

@@ -6,10 +6,10 @@ pub enum LabError {
     /// The plan cannot be measured. The message says what to change.
     #[error("{0}")]
     Plan(String),
-    /// A file is invalid. The message names the file and the position, and says how to fix it.
+    /// An input file is invalid, or does not belong to the plan. The message says what is wrong.
     #[error("{0}")]
     Input(String),
-    /// A result cannot be written. The message names the file.
+    /// A result or a measured file cannot be written. The message names the file or the folder.
     #[error("{0}")]
     Output(String),
     /// An error of the simulator.
@@ -18,7 +18,7 @@ pub enum LabError {
     /// An error of the engine.
     #[error("the engine failed: {0}")]
     Engine(#[from] oblivio_core::Error),
-    /// A file is not a results file.
+    /// A file is not a results file, or results cannot be serialized.
     #[error("not a results file of this lab: {0}")]
     Results(#[from] serde_json::Error),
     /// A plot could not be drawn.

@@ -49,7 +49,8 @@ pub trait Experiment: Sized {
         None
     }
 
-    /// Makes the runs that are not in `kept`, on `threads` threads.
+    /// Makes the runs that are not in `kept`, on `threads` threads, and returns the results of all
+    /// runs.
     ///
     /// # Errors
     /// [`LabError::Plan`] for invalid parameters, and errors of the engine, the simulator and
@@ -64,7 +65,7 @@ pub trait Experiment: Sized {
     /// Serializes the results file.
     ///
     /// # Errors
-    /// [`LabError::Results`] if a number is not finite.
+    /// [`LabError::Results`] if serialization fails.
     fn to_json(results: &Self::Results) -> Result<String, LabError>;
 
     /// Reads a results file.

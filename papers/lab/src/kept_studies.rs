@@ -1,7 +1,7 @@
 //! Saved studies: initial trees, and interrupted runs.
 //!
-//! No error here fails a run. An unusable saved study is reported and recreated; a failure to save
-//! is reported.
+//! Errors of the storage never fail a run. An unusable saved study is reported and recreated; a
+//! failure to save is reported.
 
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -65,11 +65,11 @@ impl<'a> KeptStudies<'a> {
             return make();
         }
         drop(making);
-        let kept = self.get(&name, spec, seed, |study, note| match note == initial_note(MODEL) {
+        let saved = self.get(&name, spec, seed, |study, note| match note == initial_note(MODEL) {
             true => Ok(study),
             false => Err(LabError::Input(format!("it is not an initial tree of model {MODEL}"))),
         });
-        kept.map_or_else(make, Ok)
+        saved.map_or_else(make, Ok)
     }
 
     /// A copy of the study that [`Self::initial`] returns. The study requested last is copied from
@@ -118,9 +118,9 @@ impl<'a> KeptStudies<'a> {
 
     /// Saves a study as `name`, with a note.
     pub(crate) fn keep(&self, name: &str, study: &Study, note: &str) {
-        let kept =
+        let saved =
             self.trees.map(|trees| trees.replace(name, &mut |file| Ok(study.save(note, file)?)));
-        if let Some(Err(error)) = kept {
+        if let Some(Err(error)) = saved {
             self.remark_not_kept(name, &error);
         }
     }
@@ -137,7 +137,8 @@ impl<'a> KeptStudies<'a> {
     }
 }
 
-/// The name of an initial tree. Equal names mean equal trees.
+/// The name of an initial tree, which depends on `spec` and `seed`. The simulator's model is not
+/// part of the name: see [`initial_note`].
 pub(crate) fn initial_name(spec: &OramSpec, seed: u64) -> Result<String, LabError> {
     let sum = crc32fast::hash(serde_json::to_string(spec)?.as_bytes());
     Ok(format!("initial-L{}-seed{seed}-{sum:08x}.tree", spec.leaf_level()))

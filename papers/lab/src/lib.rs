@@ -2,8 +2,8 @@
 //!
 //! Each experiment is a module with a type that implements [`Experiment`]: its parameters, a `run`
 //! that gives results, and conversions of results to a file, tables, figures and plots. The same
-//! parameters give the same results, on any machine and with any number of threads.
-//! [`experiments!`] lists all experiments.
+//! parameters give the same results except for measured times, on any machine and with any number
+//! of threads. [`experiments!`] lists all experiments.
 
 pub mod alloc_search;
 pub mod blocks;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use crate::{LabError, Trees};
 
-/// Stored trees, and a history of reads and writes.
+/// Stored trees, the history of writes, and the names of trees that were read.
 #[derive(Default)]
 pub(crate) struct MemoryTrees {
     pub(crate) trees: Mutex<BTreeMap<String, Vec<u8>>>,
@@ -25,7 +25,7 @@ impl MemoryTrees {
         self.trees.lock().unwrap().keys().cloned().collect()
     }
 
-    /// The names of all stored trees, in the order in which they were stored.
+    /// The name of each stored tree, in the order of storing, including replaced and removed trees.
     pub(crate) fn put(&self) -> Vec<String> {
         self.history.lock().unwrap().iter().map(|(name, _)| name.clone()).collect()
     }

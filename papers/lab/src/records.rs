@@ -86,7 +86,7 @@ pub trait Trees: Sync {
     fn remove(&self, name: &str) -> Result<(), LabError>;
 }
 
-/// The number of the simulator's model in records that lack it: see [`oblivio_sim::MODEL`].
+/// The [model](oblivio_sim::MODEL) of the simulator in records that have no model number.
 pub(crate) fn first_model() -> u32 {
     1
 }
@@ -94,13 +94,13 @@ pub(crate) fn first_model() -> u32 {
 /// The line of a record, with its newline.
 ///
 /// # Errors
-/// [`LabError::Results`] if a number is not finite.
+/// [`LabError::Results`] if serialization fails.
 pub fn line_of(record: &impl Serialize) -> Result<String, LabError> {
     Ok(serde_json::to_string(record)? + "\n")
 }
 
-/// The maximum size in bytes of an unpacked file of records: forty times the largest file that the
-/// lab has written.
+/// The maximum size in bytes of an unpacked file of records: more than forty times the largest
+/// committed file.
 const UNPACKED_BYTES_MAX: u64 = 256 << 20;
 
 /// Unpacks `packed`, the contents of the gzip file `file`.

@@ -197,7 +197,7 @@ fn the_documentation_has_the_committed_techniques() {
     }
 }
 
-/// Checks that no run is missing, and that the report has all figures. The report covers two
+/// Checks that no stated number is open, and that the report has all figures. The report covers two
 /// recordings of the programs.
 #[test]
 fn the_evaluation_is_complete_and_its_report_has_its_figures() {
@@ -329,7 +329,7 @@ fn assert_verdicts_in_the_documentation(figures: &[Figure]) {
     let under_reading = stated.iter().filter(|it| it.verdict() == Verdict::AgreesUnderReading);
     let readings = under_reading.filter_map(|stated| stated.reading());
     let leaky = readings.filter(|reading| reading.name.contains("not oblivious")).count();
-    let said = [
+    let sentences = [
         format!(
             "figures state {} numbers: {agree} agrees as it stands, {under} agree under another \
              reading of the paper, {fitted} are fitted, and {differ} differ",
@@ -339,8 +339,8 @@ fn assert_verdicts_in_the_documentation(figures: &[Figure]) {
     ];
     let text = include_str!("../../../docs/simulator.md");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for said in &said {
-        assert!(text.contains(said), "expected: {said}");
+    for sentence in &sentences {
+        assert!(text.contains(sentence), "expected: {sentence}");
     }
 }
 
@@ -348,8 +348,8 @@ fn assert_verdicts_in_the_documentation(figures: &[Figure]) {
 fn assert_has_the_reasons(figures: &[Figure], id: &str, reasons: &[impl AsRef<str>]) {
     let figure = figures.iter().find(|figure| figure.id == id);
     for figure in figure.into_iter().filter(|figure| figure.verdict() == Verdict::Differs) {
-        let said = figure.remarks.iter().filter_map(|said| said.strip_prefix("Why it differs: "));
-        assert!(said.eq(reasons.iter().map(AsRef::as_ref)), "{id} gives different reasons");
+        let given = figure.remarks.iter().filter_map(|it| it.strip_prefix("Why it differs: "));
+        assert!(given.eq(reasons.iter().map(AsRef::as_ref)), "{id} gives different reasons");
     }
 }
 

@@ -160,7 +160,7 @@ impl Machine {
         })
     }
 
-    /// A socket that receives the packets for this machine.
+    /// A socket that sends packets to this machine.
     fn way_in(&self) -> UnixDatagram {
         let way = UnixDatagram::unbound().unwrap();
         way.connect(self.folder.join(format!("{}.tun", self.name))).unwrap();
@@ -180,7 +180,7 @@ fn enter(name_space: &File) {
     move_into_link_name_space(name_space.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
 }
 
-/// Carries packets until one of the machines has stopped. Drops packets that do not fit the queue.
+/// Carries packets until none has arrived for two seconds. Drops packets that do not fit the queue.
 fn carry(from: &UnixDatagram, to: UnixDatagram, bytes_per_second: f64, delay: Duration) {
     let (queue, queued) = mpsc::channel::<(Instant, Vec<u8>)>();
     let deliver = thread::spawn(move || {

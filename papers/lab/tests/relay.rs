@@ -153,9 +153,9 @@ fn a_half_closed_client_is_still_answered() {
         let (mut client, mut server) = pair(relay, listener);
         client.write_all(&[5; 1000]).unwrap();
         client.shutdown(Shutdown::Write).unwrap();
-        let mut said = Vec::new();
-        server.read_to_end(&mut said).unwrap();
-        assert_eq!(said, [5; 1000]);
+        let mut request = Vec::new();
+        server.read_to_end(&mut request).unwrap();
+        assert_eq!(request, [5; 1000]);
         server.write_all(&[6; 100_000]).unwrap();
         drop(server);
         let mut answer = Vec::new();
@@ -287,7 +287,7 @@ fn a_connection_is_cut_after_the_exact_number_of_bytes() {
 
 #[test]
 fn a_stopped_relay_breaks_its_connections() {
-    // Otherwise the test would wait for ten seconds of delay.
+    // Otherwise the test would wait for the link's delay, which is five seconds each way.
     let start = Instant::now();
     relayed(Link::new(1.0, 1.0, 10_000.0), None, |relay, listener| {
         let (mut client, _server) = pair(relay, listener);

@@ -1,6 +1,7 @@
-//! Measures paths per second of the functional mode, and a lower bound on the time of a path:
-//! random reads and writes of the same memory. Run all with `cargo bench -p oblivio-sim --bench
-//! functional`, or leaf level 20 only with `-- 20`. Level 24 takes 1.4 GB, and a minute to fill.
+//! Measures paths per second of the functional mode, and a lower bound on the time of a path: reads
+//! and writes of as many slots at random positions, without an ORAM. Run all with `cargo bench -p
+//! oblivio-sim --bench functional`, or leaf level 20 only with `-- 20`. Level 24 takes 1.4 GB, and
+//! a minute to fill.
 
 #![expect(clippy::unwrap_used, reason = "what cannot run cannot be measured")]
 

@@ -1,7 +1,8 @@
 //! A set-associative cache of a processor. It tracks which lines are cached, but not their
 //! contents.
 //!
-//! Replacement is LRU within each set. A line is *dirty* if it was written since it was fetched.
+//! Replacement is LRU within each set. A line is *dirty* if it was written since it was fetched or
+//! [cleaned](Cache::clean).
 
 use crate::SimError;
 
@@ -14,12 +15,13 @@ pub struct CacheShape {
     pub ways: usize,
 }
 
-/// A line evicted from a cache.
+/// A line in a cache, or a line that was just evicted from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
     /// The number of the line.
     pub line: u64,
-    /// Whether the line was written, so that it must be written back.
+    /// Whether the line was written since it was fetched or cleaned. Its eviction must then write
+    /// it back.
     pub dirty: bool,
 }
 
@@ -54,7 +56,7 @@ impl Cache {
     }
 
     /// Accesses `line`, and marks it dirty if `changes`. The line becomes the most recently used
-    /// one of its set. Returns whether it was cached. If not, nothing changes.
+    /// line of its set. Returns whether it was cached. If not, nothing changes.
     pub fn touch(&mut self, line: u64, changes: bool) -> bool {
         let set = self.set_mut(line);
         let Some(place) = set.iter().position(|held| is(held, line)) else { return false };
@@ -65,7 +67,8 @@ impl Cache {
         true
     }
 
-    /// Inserts `line`, which must not be cached yet, and returns the line evicted for it.
+    /// Inserts `line` as the most recently used line of its set. The line must not be cached yet.
+    /// Returns the LRU line of the set if that had to be evicted.
     pub fn insert(&mut self, line: u64, dirty: bool) -> Option<Victim> {
         let set = self.set_mut(line);
         debug_assert!(!set.iter().any(|held| is(held, line)), "a line is in a cache once");

@@ -5,7 +5,8 @@ use std::io;
 /// The reason why a simulation gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// A trace is invalid. The message names the file and the line, and says how to fix it.
+    /// A trace is invalid. The message names the position of the fault, if it is known, and says
+    /// what to do.
     #[error("{0}")]
     Trace(String),
     /// The specification is invalid. The message says what to change.

@@ -66,10 +66,10 @@ mod tests {
         assert_eq!((output, records_max), (PathBuf::from("a=b,c"), 2_000_000));
         assert_eq!(first_level.shape, CacheShape { lines: 4096, ways: 2 });
         assert_eq!((first_level.store_misses, first_level.warm_up), (StoreMisses::Write, 0));
-        let said =
+        let given =
             ["out=x", "records=5", "warmup=7", "l1_kib=1", "l1_ways=4", "store_misses=fetch"];
         let Arguments { records_max, first_level, .. } =
-            Arguments::parse(said.into_iter()).unwrap();
+            Arguments::parse(given.into_iter()).unwrap();
         assert_eq!((records_max, first_level.warm_up), (5, 7));
         assert_eq!(first_level.shape, CacheShape { lines: 16, ways: 4 });
         assert_eq!(first_level.store_misses, StoreMisses::Fetch);

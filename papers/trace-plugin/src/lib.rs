@@ -10,6 +10,6 @@
 //! The plugin uses version 1 of the emulator's plugin interface, as in QEMU 4.2 to 8.2.
 
 mod arguments;
-#[cfg(not(test))] // Only the emulator provides its functions.
+#[cfg(not(test))] // Only the emulator provides the functions that it calls.
 mod qemu;
 mod recorder;

@@ -14,8 +14,9 @@ use oblivio_sim::recording::Access;
 use crate::arguments::Arguments;
 use crate::recorder::Recorder;
 
-/// A translation block of the emulator. The type is opaque, and so is the next one: an instruction.
+/// A translation block of the emulator: an opaque type.
 type Block = c_void;
+/// An instruction of a translation block: an opaque type.
 type Instruction = c_void;
 
 const NO_REGISTERS: c_int = 0;

@@ -1,4 +1,5 @@
-//! Writes the program's accesses to the raw file.
+//! Passes the program's accesses through the first-level cache, and writes the resulting records to
+//! the raw file.
 
 use std::fs::File;
 use std::io;
@@ -13,8 +14,8 @@ use crate::arguments::Arguments;
 /// The number of records that are buffered and then written at once.
 const RECORDS_PER_PIECE: usize = 4096;
 
-/// The maximum number of instructions between two updates of the header, so that a warm-up also
-/// shows progress.
+/// The number of instructions after which the next access updates the header, so that a warm-up
+/// also shows progress.
 const INSTRUCTIONS_PER_HEADER: u64 = 10_000_000;
 
 /// A first-level cache, and the file for its records.
@@ -30,7 +31,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Creates the file for the records.
+    /// Creates the file for the records, and writes its first header.
     pub(crate) fn start(arguments: Arguments) -> Result<Self, String> {
         let Arguments { output, records_max, first_level } = arguments;
         let first_level = FirstLevel::new(first_level).map_err(|error| error.to_string())?;

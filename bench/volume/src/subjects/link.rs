@@ -39,9 +39,9 @@ impl Relay {
         let Link { down, up, delay, .. } = link;
         let mut command = Command::new(&testbed.programs.lab);
         command.args(["relay", "--json", "--listen", "127.0.0.1:0", "--to", to, "--link"]);
-        let (relay, said) =
+        let (relay, report) =
             Running::start_and_hear(command.arg(format!("{down}/{up}/{delay}")), end)?;
-        let address = said["listens"].as_str().ok_or("the relay printed no address")?;
+        let address = report["listens"].as_str().ok_or("the relay printed no address")?;
         Ok(Self { relay, address: address.to_owned() })
     }
 

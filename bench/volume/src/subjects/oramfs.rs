@@ -59,7 +59,7 @@ impl Oramfs {
         add.args(["--bucket-count", &BUCKETS.to_string()]);
         run_to_its_end(&mut add, end)?;
 
-        // It asks for a new passphrase twice.
+        // oramfs asks for a new passphrase twice.
         let mut passphrase = tempfile::tempfile().map_err(failed)?;
         passphrase
             .write_all(b"of no worth\nof no worth\n")

@@ -43,8 +43,8 @@ impl Store {
         command.arg(path("stores")).arg("--key").arg(path("server.key"));
         command.arg("--allow").arg(path("allow"));
         command.stderr(File::create(path("log")).map_err(failed)?);
-        let (server, said) = Running::start_and_hear(&mut command, end)?;
-        let of = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
+        let (server, report) = Running::start_and_hear(&mut command, end)?;
+        let of = |name: &str| report[name].as_str().unwrap_or_default().to_owned();
         Ok(Self { server, address: of("address"), query: of("query"), client_key, _folder: folder })
     }
 

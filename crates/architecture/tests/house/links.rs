@@ -110,8 +110,8 @@ fn read(text: &str) -> Page {
 /// The anchor of a heading: its letters and digits in lower case, with `-` for each space.
 fn anchor(heading: &str) -> String {
     let small = heading.to_lowercase();
-    let kept = small.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    let remaining = small.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    remaining.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
 fn leads_somewhere(root: &Path, pages: &BTreeMap<PathBuf, Page>, from: &Path, link: &str) -> bool {

@@ -7,7 +7,8 @@ use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
 /// Sources that create files of volumes, servers and mounts. Other commands write reports and
-/// traces, which follow the umask. `files.rs` makes recorded views and their pictures private.
+/// traces, which follow the umask. `cli/src/files.rs` makes recorded views and their pictures
+/// private.
 const SOURCES: [&str; 10] = [
     "wire/src",
     "store/src",

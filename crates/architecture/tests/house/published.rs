@@ -10,7 +10,7 @@ use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
 /// Crates that are tools of this repository. Every other crate can be published.
-const KEPT: [&str; 7] = [
+const TOOLS: [&str; 7] = [
     "oblivio-architecture",
     "oblivio-crash-suite",
     "oblivio-golden",
@@ -26,10 +26,10 @@ const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 fn every_package_except_the_tools_can_be_published() {
     let metadata = workspace::cargo_metadata().no_deps().exec().unwrap();
     let packages = metadata.workspace_packages();
-    let mut kept: Vec<_> =
+    let mut tools: Vec<_> =
         packages.iter().filter(|it| !is_published(it)).map(|it| it.name.as_str()).collect();
-    kept.sort_unstable();
-    assert_eq!(kept, KEPT);
+    tools.sort_unstable();
+    assert_eq!(tools, TOOLS);
     let wants: Vec<_> =
         packages.into_iter().filter(|it| is_published(it)).flat_map(wants).collect();
     assert!(wants.is_empty(), "\n{}", wants.join("\n"));
@@ -100,10 +100,10 @@ fn wants(package: &Package) -> Vec<String> {
 /// can be published; otherwise as a dev-dependency without a version, which cargo leaves out of
 /// packages.
 fn is_there_for_others(dependency: &Dependency) -> bool {
-    let is_kept = KEPT.contains(&dependency.name.as_str());
+    let is_tool = TOOLS.contains(&dependency.name.as_str());
     let is_left_out =
         dependency.kind == DependencyKind::Development && dependency.req.to_string() == "*";
-    is_kept == is_left_out
+    is_tool == is_left_out
 }
 
 fn reaches_outside(package: &Path) -> bool {

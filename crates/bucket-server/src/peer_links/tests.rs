@@ -205,8 +205,8 @@ fn an_unreachable_server_is_named_and_reconnected_later() {
         refused = peer_link.send(0, &[1], &|| false);
         thread::sleep(Duration::from_millis(10));
     }
-    let said = refused.unwrap_err().to_string();
-    assert!(said.starts_with("Paris cannot be reached"), "{said}");
+    let error = refused.unwrap_err().to_string();
+    assert!(error.starts_with("Paris cannot be reached"), "{error}");
     peer_link.begin();
     peer_link.connect().unwrap();
     assert!(peer_link.shared.wait(&|| false).is_err());

@@ -138,7 +138,7 @@ fn a_handshake_sent_byte_by_byte_times_out() {
 fn a_client_that_takes_no_answers_is_dropped_and_others_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Party::named("alice");
-    // Memory for one such answer.
+    // Memory for the answer of one greedy client.
     let limits = BucketLimits { memory_bytes_max: 32 << 20, ..quick_limits() };
     let server = Server::start_with(folder.path(), &[&alice], limits);
     drop(server.open(&alice, "disk", create()));
@@ -204,8 +204,8 @@ fn announced_messages_that_never_come_delay_no_other_client() {
     let server = Server::start(folder.path(), &[&alice, &bob, &carol]);
     let (mut reader, _) = server.open(&carol, "disk", create());
     let silent = [announce(&server, &alice), announce(&server, &bob)];
-    // By now the server has probably read the lengths. Without the bound, the answer would take 30
-    // s.
+    // By now the server has probably read the lengths. If announced bytes took memory, the answer
+    // would take 30 s.
     thread::sleep(Duration::from_millis(100));
     reader.say(&Request::Read { number: 1, pieces: vec![leaf(0); 128] });
     reader.link.reader.limit(Some(Duration::from_secs(20))).unwrap();
@@ -229,7 +229,7 @@ fn clients_that_take_no_answers_leave_memory_for_others() {
         let (mut client, _) = server.open(party, name, create());
         client.say(&much(15 << 10));
         greedy.push(client);
-        // By now each was answered or waits for memory.
+        // By now the client was answered, or waits for memory.
         thread::sleep(Duration::from_millis(50));
     }
     reader.say(&much(4 << 10));

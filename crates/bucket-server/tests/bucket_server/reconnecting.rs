@@ -118,7 +118,7 @@ fn access(array: &mut dyn Durable, address: u64, op: Op<'_>, coins: &mut StdRng)
     array.carry_out(&plan, &mut [op]).unwrap();
 }
 
-/// An array on servers, with the state of its accesses.
+/// An array on servers, with the randomness of its accesses.
 struct Disk {
     array: Box<dyn Durable>,
     shared: Shared,
@@ -165,7 +165,7 @@ fn accesses_work_without_one_of_five_servers_and_evictions_wait_for_it() {
             thread::sleep(Duration::from_millis(200));
             group.start_again(stopped);
         });
-        // The root is full then.
+        // This write fills the root, so it needs an eviction, for which the server must be back.
         disk.write(7);
     });
     assert_eq!(disk.shared.store().missing(), 0);

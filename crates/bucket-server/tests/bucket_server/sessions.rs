@@ -22,7 +22,7 @@ fn opening_to_write_fences_the_previous_writer() {
     assert_eq!(second.incarnation, first.incarnation);
     assert_eq!(new.read(0), 1);
     new.write(0, 2);
-    // Its requests in flight are refused: the first with an error, the others silently.
+    // Requests of the old writer are refused: the first with an error, the others silently.
     (0..20).for_each(|number| old.say(&write_of(number, 0, 9)));
     assert_eq!(old.hear_failure(), FailureKind::Fenced);
     old.expect_end();
@@ -58,7 +58,7 @@ fn late_writes_of_a_fenced_connection_are_refused() {
             new.write(5, round);
             (new, again)
         });
-        // If all writes came before, this one is refused.
+        // If all of these writes came before the takeover, this one is refused.
         let _ = old.try_say(&write_of(100, 5, 0xee));
         let mut number = 0;
         let refused = loop {
@@ -129,7 +129,7 @@ fn an_idle_store_is_closed_and_reopened_with_a_new_incarnation() {
     let (mut client, opened) = server.open(&alice, "disk", create());
     client.write(1, 0x11);
     client.flush();
-    // A silent client keeps it open.
+    // A silent client keeps the store open.
     thread::sleep(Duration::from_millis(300));
     assert_eq!(server.metric("stores_open"), 1);
     drop(client);
@@ -164,7 +164,7 @@ fn readers_are_admitted_without_a_writer_and_never_lock_out_an_owner() {
     assert_eq!(server.greet(&alice).last_failure(&reading), FailureKind::InUse);
     drop(owner);
     wait_until(|| server.metric("connections") == 0);
-    // They see all writes of the last writer, flushed or not.
+    // Readers see all writes of the last writer, flushed or not.
     let mut readers = [(); 2].map(|()| server.open(&alice, "disk", READ));
     for (reader, seen) in &mut readers {
         assert_eq!((seen.session, reader.read(1)), (0, 0x11));

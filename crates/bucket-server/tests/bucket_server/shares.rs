@@ -87,10 +87,10 @@ fn only_writers_may_request_computations() {
         assert!(!epoch.is_set_up);
         drop(client);
         wait_until(|| server.metric("connections") == 0);
-        // It may not make servers connect to each other.
-        for asked in [&ShareRequest::Connect.encode()[..], b""] {
+        // A connection that cannot write may not make servers connect to each other.
+        for message in [&ShareRequest::Connect.encode()[..], b""] {
             let (mut client, _) = server.open(&alice, "disk", mode.clone());
-            assert_eq!(client.last_failure(&compute(asked)), FailureKind::Refused);
+            assert_eq!(client.last_failure(&compute(message)), FailureKind::Refused);
             drop(client);
             wait_until(|| server.metric("connections") == 0);
         }
@@ -294,7 +294,7 @@ fn a_setup_needs_known_servers_the_own_key_and_quota() {
     let peer = group.as_peer(1);
     let none = server.greet(&peer).ask(&peer_of(alice, "disk"));
     assert_eq!(answer_of(&mut client, &ShareRequest::Setup(setup.clone())), ShareAnswer::Done);
-    // A server without a part in this volume, and one with a part.
+    // A known server that is not part of this volume.
     let refused = server.greet(&group.stranger).ask(&peer_of(alice, "disk"));
     // The answer is the same for a volume that is not set up, a volume of other servers, and a
     // volume that does not exist.
@@ -464,7 +464,7 @@ fn three_servers_evict_together_even_after_one_restarted() {
     let dealt =
         |server: &Server, way: &str| server.metric(&format!("deals_total{{way=\"{way}\"}}"));
     assert!(group.servers.iter().all(|it| dealt(it, "in") > 0 && dealt(it, "out") > 0));
-    // Opening it again finds the current state of the servers.
+    // Opening the volume again finds the current state of the servers.
     drop(blocks.store);
     assert!(location.check_vacant().is_err());
     blocks.store = servers_in(location.open(&StoreOptions::default()).unwrap().store);
@@ -546,8 +546,8 @@ fn evict_alone(group: &ServerGroup) -> (Vec<Client>, u64) {
     (owners, attempt)
 }
 
-/// Clients consider a silent server lost, so it sends `Working` during an eviction, and while a
-/// request waits for another one.
+/// Clients consider a silent server lost. So a server sends `Working` during an eviction, and while
+/// a request waits for another one.
 #[test]
 fn a_waiting_client_gets_working_messages() {
     let limits = BucketLimits { works_every: Duration::from_millis(50), ..BucketLimits::default() };
@@ -609,7 +609,7 @@ fn a_new_writer_waits_for_the_request_in_flight_and_older_requests_are_refused()
     new.say(&compute(&ShareRequest::Epoch.encode()));
     new.link.reader.limit(Some(Duration::from_millis(300))).unwrap();
     assert!(frame::receive(&mut new.link.reader, 1000).is_err(), "it did not wait");
-    // Its request is refused too if another client takes over meanwhile.
+    // The request of `new` is refused, too, because another connection takes over meanwhile.
     let (mut newest, _) = server.open(alice, "disk", OpenMode::Write);
     newest.say(&compute(&ShareRequest::Epoch.encode()));
     let remove = Request::Remove { name: "disk".into() };

@@ -59,7 +59,7 @@ fn clients_without_a_seat_keep_no_other_client_out() {
     let limits = BucketLimits { connections_per_client_max: 1, ..BucketLimits::default() };
     let server = Server::start_with(folder.path(), &[&alice, &bob], limits);
     let _owner = server.open(&alice, "disk", create());
-    // They do not end their connections themselves.
+    // These clients do not end their connections themselves.
     let crowd: Vec<_> = (0..40).filter_map(|_| server.try_connect(&alice)).collect();
     wait_until(|| server.try_greet(&bob).is_some());
     wait_until(|| server.metric("handshakes") == 0);
@@ -91,7 +91,7 @@ fn a_connection_beyond_the_limit_replaces_a_possibly_dead_one() {
     second.write(1, 1);
     let (mut lost, _) = hers.remove(1);
     lost.expect_end();
-    hers.iter_mut().for_each(|(kept, _)| kept.write(1, 2));
+    hers.iter_mut().for_each(|(client, _)| client.write(1, 2));
     his.write(1, 1);
     assert_eq!(server.metric("connections"), 4);
 }

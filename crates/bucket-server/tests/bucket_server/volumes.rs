@@ -173,7 +173,7 @@ fn a_full_disk_is_an_error_and_flushed_writes_stay() {
         let pieces = vec![Piece { bucket, ..leaf(0) }];
         Request::Write { number: 1, pieces, bytes: vec![7; 64 << 10] }
     };
-    // More than a store keeps back, and less.
+    // `all` is more than a store buffers before it writes to its file, and `half` is less.
     let levels = [5, 6].map(|level| (0..1 << level).map(move |i| BucketId::new(level, i)));
     let (all, half) = (levels.clone().into_iter().flatten(), levels[0].clone());
     let mut answers = all.map(|bucket| large.ask(&large_write(bucket)));
@@ -220,8 +220,8 @@ impl<'p> SmallDisk<'p> {
 
 impl Drop for SmallDisk<'_> {
     fn drop(&mut self) {
-        let is_gone = Command::new("umount").arg("--lazy").arg(self.0).status();
-        assert!(is_gone.is_ok_and(|status| status.success()) || std::thread::panicking());
+        let unmount = Command::new("umount").arg("--lazy").arg(self.0).status();
+        assert!(unmount.is_ok_and(|status| status.success()) || std::thread::panicking());
     }
 }
 

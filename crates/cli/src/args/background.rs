@@ -20,7 +20,8 @@ pub(crate) struct BackgroundArgs {
     pub(crate) in_background: bool,
 }
 
-/// The `argv[0]` of a process started to run in the background, by which it knows that it is one.
+/// The `argv[0]` of a process that was started to run in the background. The process recognizes by
+/// this name that it runs there.
 pub(crate) const NAME_IN_BACKGROUND: &str = "oblivio-in-background";
 
 fn is_in_background() -> bool {

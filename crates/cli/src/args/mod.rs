@@ -178,7 +178,7 @@ even after several signals. With --background, the command returns once the dire
 }
 
 impl Command {
-    /// Whether the key of a volume is in memory while the command runs. The keys of `bench` and
+    /// Whether the key of a volume may be in memory while the command runs. The keys of `bench` and
     /// `demo` do not count: they are generated for these commands alone.
     pub(crate) fn holds_keys(&self) -> bool {
         match self {

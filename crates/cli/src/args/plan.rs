@@ -99,8 +99,8 @@ impl VolumeRequirementsArgs {
         self.block.unwrap_or(default)
     }
 
-    /// The requirements of a disk of equal size with another scheme and that scheme's default
-    /// parameters.
+    /// The same requirements with another scheme: the same block size and client memory, and the
+    /// default parameters of `scheme`.
     pub(crate) fn with_scheme(&self, scheme: &str) -> Self {
         Self {
             scheme: Some(scheme.to_owned()),

@@ -122,7 +122,8 @@ impl RateArgs {
         Some(Schedule::new(period, usize::from(accesses)).with_early_write_backs(early_write_backs))
     }
 
-    /// Checks that the options do not contradict each other, and that they give a valid schedule.
+    /// Checks that the other options of a fixed rate come with a rate or a period, and that the
+    /// schedule is valid.
     pub(crate) fn check(self) -> Result<(), CliError> {
         match self.schedule() {
             None if self.burst.is_some() => Err(CliError::Input(

@@ -227,7 +227,7 @@ pub(crate) struct NbdArgs {
 }
 
 impl NbdArgs {
-    /// The defaults for the volume `at`.
+    /// The arguments that serve the volume `at` with all options at their defaults.
     pub(crate) fn new(at: OpenArgs) -> Self {
         Self {
             at,

@@ -34,7 +34,7 @@ pub(super) fn parse_percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Parses a number of seconds, up to a day.
+/// Parses a number of seconds above 0, up to a day.
 pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
     if seconds > 0.0 && seconds <= 86_400.0 {
@@ -62,7 +62,7 @@ pub(super) fn parse_bytes_per_second(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses milliseconds above 0.
+/// Parses a number of milliseconds above 0, up to an hour.
 pub(super) fn parse_millis(text: &str) -> Result<Duration, String> {
     let millis: f64 = text.parse().map_err(|_| "expected a number of milliseconds".to_owned())?;
     if millis > 0.0 && millis <= 3_600_000.0 {

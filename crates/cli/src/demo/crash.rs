@@ -16,7 +16,7 @@ use crate::files;
 /// The exit code of `info --require-clean` for a volume that was not closed.
 const NEEDS_RECOVERY: i32 = 14;
 
-/// The name of the folder on the mounted file system in which the work is done.
+/// Name of the folder on the mounted file system that receives the synced files.
 const WORK: &str = "work";
 
 /// The result of killing the process that serves the volume.
@@ -40,10 +40,10 @@ impl KillReport {
 
 /// The result of working on a mounted file system whose server is killed.
 pub(super) enum MountReport {
-    /// The file system cannot be mounted here, for this reason.
+    /// The file system was not mounted, for this reason.
     LeftOut(String),
-    /// The server was killed. These files had been synced, and were intact when the file system was
-    /// mounted again.
+    /// The server was killed. These files, with their checksums, had been synced, and were intact
+    /// when the file system was mounted again.
     Killed(BTreeMap<PathBuf, [u8; 32]>),
 }
 
@@ -69,7 +69,9 @@ impl MountReport {
     }
 }
 
-/// Serves the volume, writes the image to it again, and kills the server before all is written.
+/// Serves the volume, writes the image to it again, and kills the server after half of `writing`,
+/// the time that the first write took. Before that, kills and restarts a server that stores the
+/// volume, if there is one. Fails if the volume does not need recovery afterwards.
 pub(super) fn kill_server(demo_dir: &DemoDir, writing: Duration) -> Result<KillReport, CliError> {
     let mut serve = demo_dir.oblivio(&["serve", "nbd"])?;
     // Without a cache, storage is busy as long as the client is.
@@ -158,8 +160,8 @@ fn work_and_kill(
     }
 }
 
-/// Number of files written before the server is killed. The number is small because each file costs
-/// syncs.
+/// Maximum number of files that are written and synced before the server is killed. The number is
+/// small because each file costs a sync.
 const SYNCED_FILES_MAX: usize = 64;
 
 /// Copies a file, and returns once the file and its name survive a crash.

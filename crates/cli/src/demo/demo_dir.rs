@@ -38,7 +38,9 @@ pub(super) struct DemoDir {
 }
 
 impl DemoDir {
-    /// Creates the directory, and removes files of an earlier demonstration.
+    /// Creates the directory, removes files of an earlier demonstration, and makes a key. Starts
+    /// the servers of the volume, if `store` is not a file; with share servers, `share_servers` of
+    /// them.
     pub(super) fn prepare(
         path: &Path,
         store: DemoStore,
@@ -93,7 +95,7 @@ impl DemoDir {
     pub(super) fn short_phase(&self) -> u64 {
         match self.store {
             DemoStore::File | DemoStore::Server => 3000,
-            // Each block is 32 times as long, and three servers share this machine.
+            // Each block is 32 times as long, and all servers share this machine.
             DemoStore::Shares => 300,
         }
     }
@@ -212,8 +214,8 @@ impl DemoDir {
         Ok(command)
     }
 
-    /// Reads the disk to a file. Returns the number of accesses that the preceding recovery
-    /// repeated.
+    /// Opens the volume, and reads the disk to a file. Returns the number of accesses that the
+    /// recovery at the opening repeated.
     pub(super) fn read_out(&self, to: &Path) -> Result<u64, CliError> {
         let copy = format!("'{}' \"$uri\" '{}'", programs::NBDCOPY.find()?.display(), to.display());
         let mut serve = self.oblivio(&["serve", "nbd"])?;

@@ -39,7 +39,8 @@ pub(super) struct Difference {
 }
 
 impl Folder {
-    /// Reads all files of a folder and its subfolders. Skips everything but regular files.
+    /// Reads all regular files of a folder and its subfolders, except those in `lost+found`. Stops
+    /// once they have more than [`BYTES_MAX`] bytes. Fails if there is no file.
     pub(super) fn read(path: &Path) -> Result<Self, CliError> {
         let mut folder = Self { path: path.to_owned(), files: BTreeMap::new(), bytes: 0 };
         folder.walk(Path::new("")).map_err(|error| files::cannot_read(path, &error))?;
@@ -66,7 +67,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Bytes of a disk with room for two copies of the folder.
+    /// Bytes of a disk with room for two copies of the folder. Fails if the files have more than
+    /// [`BYTES_MAX`] bytes.
     pub(super) fn disk_bytes(&self) -> Result<u64, CliError> {
         if self.bytes > BYTES_MAX {
             return Err(CliError::Input(format!(
@@ -85,7 +87,8 @@ impl Folder {
         Self { path: self.path.clone(), files, bytes: self.bytes }
     }
 
-    /// Counts files that are missing or changed here. Additional files do not count.
+    /// Counts the files of `expected` that are missing or changed in this folder. Additional files
+    /// do not count.
     pub(super) fn compare(&self, expected: &Self) -> Difference {
         let mut difference = Difference { files: expected.files.len(), lost: 0, changed: 0 };
         for (path, checksum) in &expected.files {

@@ -21,7 +21,7 @@ const NAME_GAP: i32 = 4;
 /// Pixels between rows of names.
 const ROW_HEIGHT: i32 = 15;
 
-/// The pictures and views that a demonstration writes.
+/// The paths of the picture and the view that a demonstration writes.
 pub(super) struct Pictures {
     pub(super) svg: PathBuf,
     pub(super) view: PathBuf,

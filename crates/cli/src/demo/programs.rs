@@ -65,7 +65,8 @@ pub(super) fn run(command: &mut Command) -> Result<String, CliError> {
     }
 }
 
-/// Runs a command to its end, and returns its exit code and its output, standard error last.
+/// Runs a command to its end, and returns its exit code and its output, standard error last. The
+/// code is -1 if a signal ended the command.
 pub(super) fn outcome(command: &mut Command) -> Result<(i32, String), CliError> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| failed(command, &error))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

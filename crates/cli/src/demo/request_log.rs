@@ -33,7 +33,8 @@ impl RequestLog {
         Arc::new(WatchedDisk::new(disk, note))
     }
 
-    /// The requests since the end of the previous phase.
+    /// Ends the phase `name`. Returns the blocks that were requested since the end of the previous
+    /// phase.
     pub(super) fn end_phase(&self, name: &'static str) -> Phase {
         let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Phase { name, blocks: std::mem::take(&mut blocks) }

@@ -183,7 +183,7 @@ fn key_name(number: usize) -> String {
 
 impl RunningServer {
     fn kill(&mut self) {
-        // Errors mean that it has ended by itself.
+        // An error means that the server has ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

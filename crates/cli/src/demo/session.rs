@@ -31,6 +31,7 @@ pub(super) struct DemoSession {
     pub(super) summary: TreeSummary,
     /// Time taken to write the file system.
     pub(super) writing: Duration,
+    /// Time taken by all phases.
     pub(super) elapsed: Duration,
 }
 

@@ -43,12 +43,13 @@ fn scatter(
     format!("┌{rule}┐ {y_count} {y_name}\n{}\n└{rule}┘ {x_count} {x_name}\n", rows.join("\n"))
 }
 
-/// Maps `value`, which is below `count`, to the nearest position below `dots`.
+/// Scales `value`, which is below `count`, to a position below `dots`. Rounds down.
 fn scale(value: u64, count: u64, dots: usize) -> usize {
     (u128::from(value) * dots as u128 / u128::from(count)) as usize
 }
 
-/// The bit of a dot in a Braille character, counted from its upper left corner.
+/// The bit of the dot in a column and a row of a Braille character, counted from its upper left
+/// corner.
 fn dot(column: usize, row: usize) -> u8 {
     const BITS: [[u8; DOTS_A_ROW]; DOTS_A_COLUMN] =
         [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];

@@ -5,7 +5,7 @@ use roxmltree::{Document, Node};
 /// Width of a character in ems: an upper bound on the average of common sans-serif fonts.
 const CHARACTER_EMS: f64 = 0.6;
 
-/// The position of a text in a picture.
+/// The rectangle that a text covers in a picture, in pixels.
 #[derive(Clone, Copy, Debug)]
 struct TextBox {
     left: f64,

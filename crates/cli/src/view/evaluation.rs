@@ -61,7 +61,7 @@ impl ViewEvaluation {
         let summary =
             drawn.and_then(|id| Some((id, counts.trees.get(&id)?))).map(|(id, tree)| TreeSummary {
                 tree: TreeId(id),
-                visits: [accesses.kept(), evictions.kept()].concat(),
+                visits: [accesses.into_visits(), evictions.into_visits()].concat(),
                 accesses: leaves.get(&id).map_or(0, LeafCounts::accesses),
                 leaf_buckets: tree.leaf_buckets(),
                 tally: counts.tally,

@@ -23,7 +23,7 @@ pub(super) struct Exchanges {
     under_way: BTreeMap<(u8, u64), EvictionAttempt>,
     /// Shapes of evictions, by the server that saw them and by tree.
     trees: BTreeMap<(u8, u8), TreeEvictions>,
-    /// Number of attempts that the client did not announce to the server.
+    /// Number of attempts that the client did not announce to the server that saw them.
     pub(super) unannounced: u64,
 }
 
@@ -94,7 +94,8 @@ impl Exchanges {
         (1..=u8::MAX).for_each(|party| self.end_attempts_of(party, 0));
     }
 
-    /// Ends the oldest attempts that a server saw, until at most `left` are in progress.
+    /// Ends the attempts with the lowest numbers that a server saw, until at most `left` are in
+    /// progress.
     fn end_attempts_of(&mut self, party: u8, left: usize) {
         let of_party = (party, 0)..=(party, u64::MAX);
         while self.under_way.range(of_party.clone()).count() > left {
@@ -201,7 +202,8 @@ mod tests {
                 _ => message(attempt, 3, 100),
             });
             let of_all = seen(usual.chain(last), &[1]).evictions().next().unwrap();
-            // A message that comes after others have begun counts as an attempt of its own.
+            // A message that comes after `UNDER_WAY_MAX` later attempts have begun counts as an
+            // attempt of its own.
             assert!(of_all.alike < of_all.attempts, "{odd:?}");
             let in_order = (1..=20).flat_map(|attempt| {
                 let last = if attempt == 7 { odd } else { message(attempt, 3, 100) };

@@ -27,7 +27,7 @@ impl ViewInput {
     pub(super) fn open(path: &Path) -> Result<Self, CliError> {
         let mut file = files::open(path)?;
         if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-            file = kept(path, file)?;
+            file = copy_of_pipe(path, file)?;
         }
         file.rewind().map_err(|error| files::cannot_read(path, &error))?;
         let reader = read_view(&file).map_err(|error| not_whole(path, &error))?;
@@ -88,7 +88,7 @@ impl ViewInput {
 
 /// Copies a pipe, which cannot be read twice, to a file without a name. Parses the contents at the
 /// same time, so that data other than a view is refused before it fills the disk.
-fn kept(path: &Path, mut pipe: File) -> Result<File, CliError> {
+fn copy_of_pipe(path: &Path, mut pipe: File) -> Result<File, CliError> {
     let mut file = tempfile::tempfile().map_err(|error| cannot_keep(&error))?;
     let mut failed = None;
     let tee = Tee { path, from: &mut pipe, to: &mut file, failed: &mut failed };

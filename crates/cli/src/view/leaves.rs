@@ -1,9 +1,9 @@
 //! Counts how often accesses used each leaf, to test whether leaves are uniform.
 //!
 //! If evictions write buckets in turn, the bucket at the end of a path moves to another place with
-//! each eviction. So the places that accesses read are not uniform, although the leaves are.
-//! Storage sees the places that evictions write, so it can compute each leaf up to a constant
-//! shift. A constant shift does not change whether leaves are uniform.
+//! each eviction of that path. So the places that accesses read are not uniform, although the
+//! leaves are. Storage sees the places that evictions write, so it can compute each leaf up to a
+//! constant shift. A constant shift does not change whether leaves are uniform.
 
 use oblivio_core::store::Part;
 use oblivio_core::view::{Event, Operation};
@@ -64,8 +64,9 @@ pub(super) struct LeafCounts {
     /// Number of accesses with unknown leaves: before the first eviction, or to places that hold no
     /// current bucket.
     unknown: u64,
-    /// The place written last, and the number of evictions since the first observed one.
+    /// The place written last. `None` before the first eviction.
     written: Option<u64>,
+    /// Number of evictions since the first observed one, modulo 2^64.
     turn: u64,
     /// A path that was read. The next write or read shows whether an eviction or an access read it.
     pending: Option<Reading>,

@@ -55,7 +55,7 @@ impl WriteOrderCounter {
         }
     }
 
-    /// The highest bucket that was read or written.
+    /// The highest index of a bucket that was read or written.
     pub(super) fn index_max(&self) -> u64 {
         self.index_max
     }

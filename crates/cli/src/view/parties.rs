@@ -17,7 +17,8 @@ pub(super) struct Parties {
 
 impl Parties {
     /// The named servers; without names, all recorded ones. `None` for a single view that records
-    /// no servers, if no server is named. Otherwise, a view that records no servers is an error.
+    /// no servers, if no server is named. Otherwise, a view that records no servers is an error,
+    /// and so is a named server that no file records.
     pub(super) fn of(inputs: &[ViewInput], named: &[u8]) -> Result<Option<Self>, CliError> {
         let mut servers: Option<ViewServers> = None;
         for input in inputs {
@@ -82,8 +83,8 @@ impl Parties {
     }
 }
 
-/// The servers of two files. Fails if the files are of different volumes, or a server may be
-/// recorded in both.
+/// The servers of two files. Fails if a server may be recorded in both files, or if the files
+/// differ in the number of servers or of servers that may collude.
 fn joined(one: ViewServers, other: ViewServers) -> Result<ViewServers, CliError> {
     let is_one_volume = (one.count(), one.colluding()) == (other.count(), other.colluding());
     if !is_one_volume {

@@ -128,7 +128,8 @@ fn draw_leaves(area: &Area<'_>, tested: &Uniformity) -> Result<(), Box<dyn Error
     draw_legend(&mut panel)
 }
 
-/// Draws bars around positions of the x axis.
+/// Draws a bar for each position on the x axis with its count. `left` and `right` are the edges of
+/// a bar, in the unit of [`PAIR`].
 fn draw_bars<'a, 'b: 'a>(
     panel: &mut Panel<'a, 'b>,
     bars: impl Iterator<Item = (u64, u64)>,

@@ -57,8 +57,8 @@ impl Rates {
         self.end
     }
 
-    /// The length of a span, and the trips of `operation` per second in each, in at most `columns`
-    /// spans.
+    /// Returns the length of a span, and the trips of `operation` per second in each of at most
+    /// `columns` spans.
     pub(super) fn per_second(&self, operation: Operation, columns: usize) -> (Duration, Vec<f64>) {
         let together = self.spans.len().div_ceil(columns).max(1);
         let span = self.span * together as u32;

@@ -5,7 +5,7 @@ use oblivio_core::view::Tally;
 
 use super::leaves::BucketVisit;
 
-/// A summary of what storage saw. Public.
+/// The part of a view that the picture of a tree shows. Public.
 pub(crate) struct TreeSummary {
     pub(crate) tree: TreeId,
     /// Visits of buckets on the level of the leaves: all, or a sample if there are many.
@@ -14,6 +14,7 @@ pub(crate) struct TreeSummary {
     /// Number of bucket positions on the level of the leaves, including those that are free for the
     /// next evictions.
     pub(crate) leaf_buckets: u64,
+    /// Totals of the whole view, not only of this tree.
     pub(crate) tally: Tally,
 }
 
@@ -25,23 +26,23 @@ const SAMPLE_MAX: usize = 10_000;
 pub(super) struct Sample {
     every: u64,
     offered: u64,
-    kept: Vec<BucketVisit>,
+    visits: Vec<BucketVisit>,
 }
 
 impl Default for Sample {
     fn default() -> Self {
-        Self { every: 1, offered: 0, kept: Vec::new() }
+        Self { every: 1, offered: 0, visits: Vec::new() }
     }
 }
 
 impl Sample {
     pub(super) fn offer(&mut self, visit: BucketVisit) {
         if self.offered.is_multiple_of(self.every) {
-            if self.kept.len() == SAMPLE_MAX {
+            if self.visits.len() == SAMPLE_MAX {
                 self.thin_out();
             }
             if self.offered.is_multiple_of(self.every) {
-                self.kept.push(visit);
+                self.visits.push(visit);
             }
         }
         self.offered += 1;
@@ -51,14 +52,14 @@ impl Sample {
     fn thin_out(&mut self) {
         self.every *= 2;
         let mut is_kept = false;
-        self.kept.retain(|_| {
+        self.visits.retain(|_| {
             is_kept = !is_kept;
             is_kept
         });
     }
 
-    pub(super) fn kept(self) -> Vec<BucketVisit> {
-        self.kept
+    pub(super) fn into_visits(self) -> Vec<BucketVisit> {
+        self.visits
     }
 }
 
@@ -73,7 +74,7 @@ mod tests {
             for access in 0..offered {
                 sample.offer(BucketVisit { access, bucket: 0, is_eviction: false });
             }
-            let kept: Vec<_> = sample.kept().iter().map(|visit| visit.access).collect();
+            let kept: Vec<_> = sample.into_visits().iter().map(|visit| visit.access).collect();
             assert!(kept.len() <= SAMPLE_MAX && kept.len() * 2 >= SAMPLE_MAX.min(offered as usize));
             let every = kept[1] - kept[0];
             assert!(kept.iter().copied().eq((0..offered).step_by(every as usize)), "{offered}");

@@ -76,7 +76,7 @@ fn parties_line(Parties { servers, shown, .. }: &Parties) -> String {
     }
 }
 
-/// Lists numbers in words.
+/// Lists numbers as a sentence does: `1, 2 and 3`.
 fn listed(numbers: &[u8]) -> String {
     let names: Vec<_> = numbers.iter().map(u8::to_string).collect();
     match names.split_last() {

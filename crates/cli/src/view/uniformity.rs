@@ -8,12 +8,12 @@ pub(super) const BINS_MAX: u64 = 16;
 /// Minimum expected count per bin, for which the chi-square distribution is a good approximation.
 const EXPECTED_MIN: u64 = 20;
 
-/// A p-value below which a view is unusual: one in a hundred views with uniform leaves has a lower
-/// one. It is a reason to record again, but proves nothing.
+/// A lower p-value is unusual: one in a hundred views with uniform leaves has one. It is a reason
+/// to record another view, but no proof.
 const RARE: f64 = 1e-2;
 
-/// A p-value below which a view is not uniform: one in a million views with uniform leaves has a
-/// lower one.
+/// A lower p-value counts as proof that leaves are not uniform: only one in a million views with
+/// uniform leaves has one.
 const NEVER: f64 = 1e-6;
 
 /// The result of a test.
@@ -30,9 +30,9 @@ pub(super) struct Uniformity {
 }
 
 impl Uniformity {
-    /// Tests the counts in bins, whose number is a power of two. Merges pairs of neighbouring bins
-    /// while the expected count of a bin is below [`EXPECTED_MIN`]. `None` if fewer than two bins
-    /// remain.
+    /// Tests the counts in bins. The number of bins must be a power of two. Merges pairs of
+    /// neighbouring bins while the expected count of a bin is below [`EXPECTED_MIN`]. `None` if
+    /// fewer than two bins remain.
     pub(super) fn of(counts: &[u64]) -> Option<Self> {
         let total: u64 = counts.iter().sum();
         let mut bins = counts.to_vec();

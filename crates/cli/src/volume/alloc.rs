@@ -19,7 +19,7 @@ use crate::error::CliError;
 use crate::files::{self, FileKind};
 use crate::progress;
 
-/// Maximum length of a file of slots. No search writes more.
+/// Maximum bytes of a file of slots. No search writes more.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Factor by which the last run of a search is longer than the others.
@@ -28,7 +28,7 @@ const LAST_RUN_ACCESSES: u64 = 4;
 /// A searched allocation of slots to levels, applied to a plan.
 pub(crate) struct SearchedSlots {
     found: Allocation,
-    /// The profile that was found, for this volume.
+    /// The number of slots of each level, fitted to the tree of this volume.
     profile: Profile,
     /// The plan with the same slots on every level.
     uniform: Box<VolumePlan>,
@@ -92,7 +92,7 @@ pub(super) fn from_file(uniform: VolumePlan, path: &Path) -> Result<VolumePlan, 
     SearchedSlots::plan(uniform, tree, found, profile)
 }
 
-/// The tree of a volume, if its scheme supports different slots for each level.
+/// The tree of a volume. Fails if the scheme of the volume has the same slots on every level.
 fn tree_of(params: &VolumeParams) -> Result<RawParams, CliError> {
     if params.scheme.as_str() != DurableRaw.name() {
         return Err(CliError::Input(format!(
@@ -203,7 +203,8 @@ impl SearchedSlots {
         self.found.evictions_per_access().unwrap_or(0.0)
     }
 
-    /// Slots of a path in storage, with the searched profile and without.
+    /// Slots of a path in storage, first with the searched profile, then with the same slots on
+    /// every level.
     fn path_slots(&self) -> (u64, u64) {
         let top = self.tree.tree_top_levels;
         (self.profile.path_slots(top), self.whole().path_slots(top))

@@ -1,4 +1,4 @@
-//! `oblivio check`: checks every bucket of a volume.
+//! `oblivio check`: checks every bucket of a volume that was ever written.
 
 use std::thread;
 use std::time::Duration;
@@ -73,7 +73,7 @@ impl Pace {
         Self { clock: Stopwatch::start(), seconds: bytes_per_bucket / bytes_per_second as f64 }
     }
 
-    /// Waits until `read` buckets may have been read.
+    /// Waits until the limit allows `read` buckets, if the wait is longer than [`WAIT_MIN`].
     fn keep(&self, read: u64) {
         let due = Duration::try_from_secs_f64(self.seconds * read as f64).unwrap_or(Duration::MAX);
         let ahead = due.saturating_sub(self.clock.elapsed());

@@ -1,5 +1,5 @@
 //! Ends a process with an open volume cleanly after the first signal. Further signals do not
-//! interrupt that.
+//! interrupt this end.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -10,10 +10,11 @@ use crate::error::CliError;
 use crate::output;
 use crate::signals::{handle_ending_signals, signal_error};
 
-/// The default name of the step that must be over before the process ends.
+/// The step that the end of a process with an open volume waits for, as [`GracefulStop::listen`]
+/// takes it.
 pub(super) const CLOSING: &str = "the volume is about to be closed";
 
-/// Shown at a terminal while the volume is closed.
+/// Shown at a terminal while the volume is being closed.
 pub(super) const CLOSING_NOW: &str = "closing the volume: what was written is being made durable";
 
 /// The clean end of a process that may hold unwritten data. The first signal requests it. Further

@@ -43,24 +43,24 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     let options = StoreOptions::default().with_read_only(true);
     let OpenedStore { store: mut source, condition } = from.open(&options)?;
     condition.damage.iter().for_each(|damage| output::print_remark(&format!("{from}: {damage}")));
-    let looked = copying::read_superblock(&mut *source)
+    let locked = copying::read_superblock(&mut *source)
         .map_err(|error| no_superblock(error, from.kind()))?;
-    check_parties(from, looked.unauthenticated_params())?;
+    check_parties(from, locked.unauthenticated_params())?;
     let shapes = shapes_of(&*source);
-    let kept = ProgressFile::of(args, &shapes)?;
+    let file = ProgressFile::of(args, &shapes)?;
     // From here on, an interrupted copy needs a message.
     let end = StopFlag::listen()?;
     let name = VolumeFingerprint::compute(&mut *source).map_err(|error| failed(from, error, ""))?;
     let (mut target, begun) = match args.resume {
-        true => match kept.read()? {
-            Some(begun) => resume(to, &shapes, &kept, begun)?,
-            None => resume_at_the_end(args, &looked, &kept, name)?,
+        true => match file.read()? {
+            Some(begun) => resume(to, &shapes, &file, begun)?,
+            None => resume_at_the_end(args, &locked, &file, name)?,
         },
         false => {
-            kept.check_vacant()?;
+            file.check_vacant()?;
             to.check_vacant()?;
             room::check_copy(to, &shapes, condition.allocated_bytes)?;
-            begin(to, &shapes, &kept, Progress::begin(name))?
+            begin(to, &shapes, &file, Progress::begin(name))?
         }
     };
 
@@ -68,13 +68,13 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     let reads_back = !args.no_verify;
     let options = CopyOptions { reads_back, keep_each_bytes: args.keep_every };
     let bar = progress::bar_of(0, "buckets");
-    let mut watch = Watch { kept: &kept, bar, end, reads_back };
+    let mut watch = Watch { file: &file, bar, end, reads_back };
     let copied = copying::copy(&mut *source, &mut *target, begun, options, &mut watch);
     watch.bar.finish_and_clear();
-    let copied = copied.map_err(|error| explained(error, from, to, &kept))?;
+    let copied = copied.map_err(|error| explained(error, from, to, &file))?;
     // Until here, the lock keeps other processes from opening the copy.
     drop(target);
-    kept.remove().map_err(|error| not_kept(&kept, &error))?;
+    file.remove().map_err(|error| not_kept(&file, &error))?;
     output::print(&if args.json {
         format!("{:#}", report_json(args, &copied, is_resumed))
     } else {
@@ -121,13 +121,13 @@ fn report_text(args: &CopyArgs, copied: &Copied) -> String {
 fn begin(
     to: &Location,
     shapes: &[TreeShape],
-    kept: &ProgressFile,
+    file: &ProgressFile,
     begun: Progress,
 ) -> Result<(BoxedStore, Progress), CliError> {
-    kept.record(&begun).map_err(|error| not_kept(kept, &error))?;
+    file.record(&begun).map_err(|error| not_kept(file, &error))?;
     let made = past_the_cache(|options| to.create(shapes, options)).inspect_err(|_| {
         // Nothing else was left behind. If removing fails, the next attempt gives advice.
-        let _ = kept.remove();
+        let _ = file.remove();
     })?;
     Ok((made, begun))
 }
@@ -137,12 +137,12 @@ fn begin(
 fn resume(
     to: &Location,
     shapes: &[TreeShape],
-    kept: &ProgressFile,
+    file: &ProgressFile,
     begun: Progress,
 ) -> Result<(BoxedStore, Progress), CliError> {
     let is_at_its_beginning = begun.step == CopyStep::Moving && begun.buckets == 0;
     if is_at_its_beginning && to.check_vacant().is_ok() {
-        return begin(to, shapes, kept, begun);
+        return begin(to, shapes, file, begun);
     }
     let opened = match past_the_cache(|options| to.open(options)) {
         // Half-made storage without contents is made again.
@@ -153,7 +153,7 @@ fn resume(
         {
             // If this fails, `begin` finds the storage and reports it.
             let _ = to.remove();
-            return begin(to, shapes, kept, begun);
+            return begin(to, shapes, file, begun);
         }
         opened => opened?,
     };
@@ -168,17 +168,17 @@ fn resume(
 /// Resumes a copy whose progress file was deleted: only its last step can be left.
 fn resume_at_the_end(
     args: &CopyArgs,
-    looked: &LockedSuperblock,
-    kept: &ProgressFile,
+    locked: &LockedSuperblock,
+    file: &ProgressFile,
     source: VolumeFingerprint,
 ) -> Result<(BoxedStore, Progress), CliError> {
     let CopyArgs { from, to, .. } = args;
     let opened = past_the_cache(|options| to.open(options));
-    let mut store = opened.map_err(|_| kept.is_missing())?.store;
+    let mut store = opened.map_err(|_| file.is_missing())?.store;
     if VolumeFingerprint::compute(&mut *store).is_ok_and(|there| there == source) {
         return Ok((store, Progress { source, step: CopyStep::Finishing, buckets: 0 }));
     }
-    let volume_id = looked.unauthenticated_volume_id();
+    let volume_id = locked.unauthenticated_volume_id();
     match copying::read_superblock(&mut *store) {
         Ok(there) if there.unauthenticated_volume_id() == volume_id => {
             Err(CliError::Input(format!(
@@ -186,7 +186,7 @@ fn resume_at_the_end(
                  {to} or {from} has been opened since. Use the one opened last"
             )))
         }
-        _ => Err(kept.is_missing()),
+        _ => Err(file.is_missing()),
     }
 }
 
@@ -202,7 +202,7 @@ fn past_the_cache<T>(open: impl Fn(&StoreOptions) -> Result<T, OpenError>) -> Re
 }
 
 struct Watch<'k> {
-    kept: &'k ProgressFile,
+    file: &'k ProgressFile,
     bar: ProgressBar,
     end: StopFlag,
     reads_back: bool,
@@ -210,7 +210,7 @@ struct Watch<'k> {
 
 impl CopyWatch for Watch<'_> {
     fn keep(&mut self, progress: &Progress) -> io::Result<()> {
-        self.kept.record(progress)
+        self.file.record(progress)
     }
 
     fn should_continue(&mut self, progress: &Progress, of: u64) -> bool {
@@ -222,7 +222,7 @@ impl CopyWatch for Watch<'_> {
     }
 }
 
-fn explained(error: CopyError, from: &Location, to: &Location, kept: &ProgressFile) -> CliError {
+fn explained(error: CopyError, from: &Location, to: &Location, file: &ProgressFile) -> CliError {
     let message = error.to_string();
     match error {
         CopyError::NoVolume(error) => no_superblock(error, from.kind()).into(),
@@ -232,14 +232,14 @@ fn explained(error: CopyError, from: &Location, to: &Location, kept: &ProgressFi
         CopyError::Destination(error) => {
             failed(to, error, ". The same command with --resume continues")
         }
-        CopyError::Progress(error) => not_kept(kept, &error),
+        CopyError::Progress(error) => not_kept(file, &error),
         CopyError::Different(_) => CliError::Different(format!("{from} and {to}: {message}")),
         CopyError::InUse => CliError::Input(format!(
             "{to}: {message}. If it is the copy, it is complete: just remove {}",
-            kept.path().display()
+            file.path().display()
         )),
         CopyError::Changed => {
-            CliError::Input(format!("{from}: {message} ({to} and {})", kept.path().display()))
+            CliError::Input(format!("{from}: {message} ({to} and {})", file.path().display()))
         }
         CopyError::Interrupted => {
             CliError::Engine(format!("{message}: the same command with --resume continues"))
@@ -253,8 +253,8 @@ fn failed(place: &Location, error: StoreError, advice: &str) -> CliError {
     VolumeError::new(VolumeError::from(error).kind(), message).into()
 }
 
-fn not_kept(kept: &ProgressFile, error: &io::Error) -> CliError {
-    let path = kept.path().display();
+fn not_kept(file: &ProgressFile, error: &io::Error) -> CliError {
+    let path = file.path().display();
     let message = format!("{path} cannot be written or removed ({error})");
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {

@@ -81,8 +81,8 @@ fn made(plan: &VolumePlan, args: &VolumeArgs, state: &Path, passphrase: Option<C
     lines.join("\n")
 }
 
-/// Creates the store and the client's directory. If this fails or a signal interrupts it, both are
-/// removed.
+/// Creates the store and the client's directory, and copies `image`, if there is one, to the disk.
+/// If this fails or a signal interrupts it, removes both.
 fn make(
     location: &Location,
     state: &Path,

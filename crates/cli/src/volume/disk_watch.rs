@@ -8,8 +8,8 @@ use oblivio_volume::disk::Punctuality;
 use super::clean_end::GracefulStop;
 use crate::output;
 
-/// Length in ticks of the spans in which skipped ticks are counted. The owner is warned if more
-/// than one tick of a span is skipped.
+/// Minimum length, in ticks, of the spans in which skipped ticks are counted. The owner is warned
+/// if more than 1 % of a span is skipped, and more than one tick.
 const TICKS_PER_REMARK: u64 = 100;
 
 /// Watches a disk.
@@ -30,8 +30,8 @@ impl DiskWatch {
         Self { disk, end, reported, has_reported: false, has_reported_failure: false }
     }
 
-    /// Warns once if the disk has failed, and once if ticks are skipped. Ends the program if the
-    /// thread of the volume has died.
+    /// Warns once if the disk has failed, and once if too many ticks are skipped. Begins the end of
+    /// the program if the thread of the volume has panicked.
     pub(super) fn poll(&mut self) {
         let failure = self.disk.failure();
         let has_panicked = self.disk.has_panicked();
@@ -51,7 +51,7 @@ impl DiskWatch {
         let now = self.disk.punctuality().unwrap_or_default();
         let ticks = now.ticks - self.reported.ticks;
         let left_out = now.left_out - self.reported.left_out;
-        // Two of the first few are already more than one of a hundred.
+        // Before the span has 100 ticks, two skipped ticks are already too many.
         let of_ticks = (ticks + left_out).max(TICKS_PER_REMARK);
         if left_out * TICKS_PER_REMARK > of_ticks && !self.has_reported {
             output::print_remark(&format!(

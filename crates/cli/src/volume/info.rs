@@ -153,8 +153,8 @@ impl Facts {
             lines.push(format!("found             {}", with_cli_advice(found)));
         }
         for server in known.iter().flat_map(|known| &known.wrong_servers) {
-            let said = wrong_servers::warning(*server, &format!("server {}", server + 1));
-            lines.push(format!("wrong shares      {}", with_cli_advice(&said)));
+            let warning = wrong_servers::warning(*server, &format!("server {}", server + 1));
+            lines.push(format!("wrong shares      {}", with_cli_advice(&warning)));
         }
         lines.extend(Machine::here().remarks());
         lines.extend([String::new(), slots_text(&self.slots)]);

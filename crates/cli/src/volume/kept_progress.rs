@@ -152,13 +152,13 @@ mod tests {
     fn a_link_in_place_of_the_next_file_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("copy.copying");
-        let (kept, precious) = (ProgressFile(path), folder.path().join("precious"));
+        let (file, precious) = (ProgressFile(path), folder.path().join("precious"));
         fs::write(&precious, "precious").unwrap();
-        symlink(&precious, kept.next()).unwrap();
+        symlink(&precious, file.next()).unwrap();
         let progress = Progress::begin(VolumeFingerprint([7; 32]));
-        kept.record(&progress).unwrap();
+        file.record(&progress).unwrap();
         assert_eq!(fs::read(&precious).unwrap(), b"precious");
-        assert_eq!(kept.read().unwrap(), Some(progress));
-        assert_eq!(fs::metadata(kept.path()).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(file.read().unwrap(), Some(progress));
+        assert_eq!(fs::metadata(file.path()).unwrap().mode() & 0o777, 0o600);
     }
 }

@@ -15,7 +15,7 @@ use crate::table;
 /// Schemes, with default parameters, that are compared with the planned one.
 pub(super) const COMPARED_SCHEMES: [&str; 2] = ["raw", "range"];
 
-/// Length of the longest read of the table, at a random position.
+/// Bytes of the longest read of the table, at a random position.
 const READ_BYTES_MAX: u64 = 16 << 20;
 
 /// Number of bytes over which an estimate is averaged, in at least [`READS_MIN`] and at most
@@ -118,7 +118,7 @@ impl MediumEstimate {
             return String::new();
         };
         let of_block = size(*block as f64);
-        // The first length from which on no longer read is slower.
+        // The shortest length from which on ranges are faster for every length.
         let wins = |bytes: &&u64| factor(**bytes).is_some_and(|factor| factor > 1.0);
         let winning = lengths.iter().rev().take_while(wins).last();
         let from = match winning {
@@ -150,7 +150,8 @@ impl MediumEstimate {
     }
 }
 
-/// Estimates of all read lengths with one scheme; empty if there is no model of it.
+/// Estimates for all read lengths with the planned scheme; empty if there is no model of the
+/// scheme.
 fn rows(plan: &VolumePlan, medium: Medium) -> Result<Vec<Row>, CliError> {
     let config = plan.params.config()?;
     let Some(mut model) = VolumeModel::from_config(&*config).map_err(VolumeError::from)? else {

@@ -80,7 +80,8 @@ fn host(head: &[u8]) -> Option<&str> {
         name.trim_ascii().eq_ignore_ascii_case(b"host").then_some((name, value))
     });
     let (name, value) = hosts.next()?;
-    // A header name has no blanks around it; such a line may continue the one before (RFC 9112).
+    // A header name has no blanks around it. A line with blanks before the name may continue the
+    // previous line (RFC 9112).
     let is_only = hosts.next().is_none() && name.len() == "host".len();
     is_only.then(|| str::from_utf8(value[1..].trim_ascii()).ok()).flatten()
 }

@@ -94,7 +94,7 @@ fn serve(args: &MountArgs) -> Result<(), CliError> {
     let mut watch = DiskWatch::new(&disk, &end);
     let (page, device) = watching::start(watching, disk.clone(), insight)?;
     let page_line = page.as_ref().map_or_else(String::new, |page| format!("\n{}", page.line()));
-    // A log that was opened below the mount point once it is mounted would keep the mount in use.
+    // Open the log before the mount: a log opened through the mount would keep it in use.
     let served = background::log(&args.background, &opened.state).and_then(|mut log| {
         if let Some(warning) = &warning {
             output::print_remark(warning);
@@ -120,7 +120,7 @@ fn serve(args: &MountArgs) -> Result<(), CliError> {
     });
     end.set_waiting_for("what was written is being made durable");
     let closed = progress::with_spinner(CLOSING_NOW, || disk.close()).map_err(CliError::from);
-    // Drop the page last, so that it draws what closing shows.
+    // Drop the page after closing, so that it also draws what storage sees of closing.
     drop(page);
     watch.end();
     drop(watch);

@@ -70,8 +70,8 @@ pub(super) fn retrying_for(time: Option<Duration>) -> StoreOptions {
     }
 }
 
-/// Opens a volume to read and write its blocks. If there is a watch page, also records what storage
-/// sees for that page.
+/// Opens a volume to read and write its blocks. If there is a watch page, also passes what storage
+/// sees to that page.
 pub(super) fn open_watched(
     args: &OpenArgs,
     run: &RunArgs,

@@ -10,7 +10,7 @@ use std::fmt;
 use oblivio_volume::keys::PASSPHRASE_BYTES_MAX;
 use zeroize::Zeroizing;
 
-/// Maximum length of a text that holds a passphrase, including its line end.
+/// Maximum bytes of a text that holds a passphrase, including its line end.
 pub(super) const TEXT_BYTES_MAX: usize = PASSPHRASE_BYTES_MAX + 2;
 
 /// The reason why a text is not a passphrase. Reveals nothing else about the text.

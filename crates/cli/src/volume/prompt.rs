@@ -22,7 +22,8 @@ const LINE_BYTES_MAX: usize = 4095;
 /// this program, and restore the terminal first.
 ///
 /// # Errors
-/// If there is no terminal, if it ends, or if it may have cut the line.
+/// If there is no terminal, if its input ends before a character was typed, or if the line is so
+/// long that the terminal may have cut it.
 pub(super) fn ask(prompt: &str) -> io::Result<Zeroizing<Vec<u8>>> {
     let mut terminal = File::options().read(true).write(true).open("/dev/tty")?;
     restore_on_signals()?;
@@ -63,7 +64,7 @@ fn echo_off() -> MutexGuard<'static, Option<(File, Termios)>> {
     ECHO_OFF.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the terminal show what is typed again.
+/// Turns the echo of the terminal on again, if it is off.
 fn restore() {
     if let Some((terminal, before)) = echo_off().take() {
         // A terminal that was closed shows nothing either.
@@ -97,7 +98,7 @@ fn restore_on_signals() -> io::Result<()> {
     thread::Builder::new().name("prompt".into()).spawn(end).map(drop)
 }
 
-/// Keeps the terminal from showing what is typed, until dropped.
+/// Turns the echo of the terminal off, until dropped.
 struct EchoOff;
 
 impl EchoOff {

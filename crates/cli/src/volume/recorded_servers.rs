@@ -17,8 +17,9 @@ use super::views_room::{RecordingQuota, Reservation};
 use crate::error::CliError;
 use crate::files::{self, FileKind, OutputTarget};
 
-/// Records to files in `folder`, which is created if missing, up to `bytes_max` bytes in total. The
-/// files are called `CLIENT-VOLUME-serverI-NUMBER.view`, where I is this server's number among the
+/// Returns a function that begins a recording when a volume comes into use. The recordings are
+/// files in `folder`, which is created if missing, of up to `bytes_max` bytes in total. The files
+/// are called `CLIENT-VOLUME-serverI-NUMBER.view`, where I is this server's number among the
 /// volume's servers.
 pub(super) fn record_to(
     folder: &Path,

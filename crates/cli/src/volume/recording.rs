@@ -119,7 +119,7 @@ impl Recording {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner).trips
     }
 
-    /// Ends the recording, once the store is closed.
+    /// Ends the recording, and names its file. Fails if the store is still open.
     pub(crate) fn finish(self) -> Result<(), CliError> {
         let Self { output, sink } = self;
         let sink = Arc::into_inner(sink)

@@ -44,9 +44,9 @@ pub(crate) fn remove_volume(args: &RemoveArgs) -> Result<(), CliError> {
 }
 
 /// Refuses a removal if the volume is also on share servers that the location does not name,
-/// because their part of it would stay. If the location names share servers, more than half of the
-/// servers with a readable superblock must report more servers than are named, because a single
-/// server may lie.
+/// because their part of it would stay. If the location names share servers, refuses only if more
+/// than half of the servers with a readable superblock report more servers than are named, because
+/// a single server may lie.
 fn check_no_server_is_left(volume: &Location, stores: &mut [BoxedStore]) -> Result<(), CliError> {
     let StoreKind::Shares { servers: named, .. } = volume.kind() else {
         // A store without a superblock is an interrupted creation.
@@ -56,10 +56,10 @@ fn check_no_server_is_left(volume: &Location, stores: &mut [BoxedStore]) -> Resu
         }
         return Ok(());
     };
-    let said: Vec<_> = stores.iter_mut().filter_map(servers_of).collect();
-    let more: Vec<_> = said.iter().filter(|servers| **servers > named as u64).collect();
+    let counts: Vec<_> = stores.iter_mut().filter_map(servers_of).collect();
+    let more: Vec<_> = counts.iter().filter(|servers| **servers > named as u64).collect();
     match more.first() {
-        Some(servers) if 2 * more.len() > said.len() => Err(CliError::Input(format!(
+        Some(servers) if 2 * more.len() > counts.len() => Err(CliError::Input(format!(
             "the volume is on {servers} share servers, but {named} are named: name all of them. \
              Nothing was done"
         ))),

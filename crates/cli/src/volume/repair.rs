@@ -29,15 +29,15 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     let RepairArgs { volume, secret, state, unlock, retry_for, .. } = args;
     let server = usize::from(args.server) - 1;
     let options = retrying_for(*retry_for);
-    let mut looked = look_to_repair(volume, server, &options)?;
+    let mut reader = look_to_repair(volume, server, &options)?;
     let request = UnlockRequest {
         location: volume,
         state: state.as_deref(),
         limits: unlock.unlock_limits(),
         newer: NewerCopies::Refuse,
     };
-    let owner = secret::with(secret, |secret| request.owner_of(&mut looked, false, secret));
-    let owner = owner.map_err(|error| match (error, looked.describe_silent(server)) {
+    let owner = secret::with(secret, |secret| request.owner_of(&mut reader, false, secret));
+    let owner = owner.map_err(|error| match (error, reader.describe_silent(server)) {
         (CliError::StoreRolledBack(_), Some(missing)) => older_records(&missing),
         (error, _) => error,
     })?;
@@ -47,16 +47,17 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
         Ok(dir) => wrong_servers::recorded(dir).map_err(VolumeError::from)?.contains(&server),
         Err(_) => false,
     };
-    check_needed(args, is_known, &mut looked, &params)?;
+    check_needed(args, is_known, &mut reader, &params)?;
     // Check first: a repair that is refused must not fence off the client that uses the volume.
-    records_to_copy(args, &dir, &mut looked, &owner)?;
-    drop(looked);
+    records_to_copy(args, &dir, &mut reader, &owner)?;
+    drop(reader);
     let mut store = volume.open_to_repair(server, RemoteMode::Write, &options)?;
     // While a client used the volume, the server could seem to be behind.
     check_needed(args, is_known, &mut store, &params)?;
     let records = records_to_copy(args, &dir, &mut store, &owner)?;
     let buckets = params.buckets();
-    // Everything is read twice: nothing is removed before the others are known to have it.
+    // Everything is read twice: nothing is removed from this server before a check has shown that
+    // the other servers can rebuild it.
     let bar = progress::bar_of(buckets, "buckets of the other servers");
     let key = seal_key(&owner.volume_key);
     let checked =
@@ -83,9 +84,9 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     if args.json {
         let numbers = |servers: &[usize]| -> Vec<_> { servers.iter().map(|it| it + 1).collect() };
         let (wrong, behind) = (numbers(&repaired.wrong), numbers(&repaired.behind));
-        let said =
+        let report =
             json!({ "server": args.server, "buckets": buckets, "wrong": wrong, "behind": behind });
-        output::print(&format!("{said:#}"))?;
+        output::print(&format!("{report:#}"))?;
     } else {
         output::print(&format!("{} is repaired", store.name(server)))?;
     }
@@ -112,8 +113,8 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     )))
 }
 
-/// The client's directory, or the reason why it cannot be used. It must be usable if `--state`
-/// names it.
+/// The client's directory, or the reason why it cannot be used. Fails if `--state` names a
+/// directory that cannot be used.
 fn client_directory(
     args: &RepairArgs,
     owner: &Unlocked,
@@ -140,7 +141,7 @@ fn check_needed(
     if args.anyway || is_known_to_be_wrong {
         return Ok(());
     }
-    let said = match needs_repair(store, params, server).map_err(VolumeError::from)? {
+    let reason = match needs_repair(store, params, server).map_err(VolumeError::from)? {
         Need::Shares => return Ok(()),
         Need::LastWrites => {
             "is missing the last writes, as after a crash: open the volume, which brings the \
@@ -153,7 +154,7 @@ fn check_needed(
              Otherwise no repair is needed"
         }
     };
-    Err(CliError::Input(format!("{} {said}", store.name(server))))
+    Err(CliError::Input(format!("{} {reason}", store.name(server))))
 }
 
 /// The superblock and the anchors for the rebuilt server.
@@ -161,7 +162,7 @@ fn check_needed(
 /// Servers that were unavailable hold old records. If the servers with newer ones are missing, each
 /// repair would give the old records to one more server, until no newer ones are left. So either
 /// the client's directory must confirm that the records are the newest, or all other servers must
-/// be available.
+/// be available, unless `--without-missing` is given.
 fn records_to_copy(
     args: &RepairArgs,
     dir: &Result<FsStateDir, String>,
@@ -205,8 +206,8 @@ fn records_to_copy(
     }
 }
 
-/// The error if the records are older than the client's directory names, and servers other than the
-/// repaired one are missing.
+/// The error if the records are older than those that the client's directory names, and servers
+/// other than the repaired one are missing.
 fn older_records(missing: &str) -> CliError {
     CliError::Unreachable(format!(
         "the available servers hold older records than the client's directory names, or none, and \

@@ -66,7 +66,7 @@ impl RunningCommand {
             return self.has_ended();
         }
         // While a process of the group lives, no other process or group gets its number. Numbers
-        // are assigned in turn, so none is reused between two looks.
+        // are assigned in turn, so none is reused between two checks.
         self.shell.try_wait()?;
         Ok(rustix::process::test_kill_process_group(self.pid()) == Err(Errno::SRCH))
     }

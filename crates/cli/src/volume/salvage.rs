@@ -122,8 +122,8 @@ impl Report {
         lines.join("\n")
     }
 
-    /// Succeeds if nothing is lost or damaged. Otherwise, the error determines the exit code of the
-    /// rescue.
+    /// Succeeds if nothing is lost or damaged, no server is missing, and the client's directory is
+    /// the latest. Otherwise, the error determines the exit code of the rescue.
     pub(super) fn verdict(&self) -> Result<(), CliError> {
         let rescued = &self.rescued;
         if rescued.state_is_behind {

@@ -18,8 +18,9 @@ use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::{files, output};
 
-/// Tries to open a volume with the secret that `args` names. If it names none, asks for a
-/// passphrase at the terminal, and asks again if it is wrong.
+/// Calls `attempt`, which opens a volume, with a function that returns the secret that `args`
+/// names. If `args` names none, the function asks for a passphrase at the terminal. A wrong
+/// passphrase may be typed again, up to [`ASKED_MAX`] times in all.
 pub(crate) fn with<T>(
     args: &SecretArgs,
     mut attempt: impl FnMut(&dyn Fn() -> Result<Secret, CliError>) -> Result<T, CliError>,
@@ -51,7 +52,7 @@ pub(crate) fn with<T>(
     }
 }
 
-/// Number of times that a passphrase may be typed.
+/// Maximum number of times that a passphrase may be typed.
 const ASKED_MAX: usize = 3;
 
 /// The secret of a new key slot. A source is read twice, just as a passphrase is typed twice: the
@@ -210,7 +211,8 @@ fn ask(question: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
     })
 }
 
-/// Reads a file, up to `bytes_max` bytes and one more.
+/// Reads a file, up to `bytes_max` bytes and one more, which shows the caller that the file is too
+/// long.
 fn read_bounded(path: &Path, bytes_max: usize) -> Result<Zeroizing<Vec<u8>>, CliError> {
     let file = files::open(path)?;
     let found = file.metadata().map_err(|error| files::cannot_read(path, &error))?;

@@ -64,7 +64,7 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
     // Close in any case, to keep what was written.
     end.set_waiting_for("what was written is being made durable");
     let closed = progress::with_spinner(CLOSING_NOW, || disk.close()).map_err(CliError::from);
-    // Drop the page last, so that it draws what closing shows.
+    // Drop the page after closing, so that it also draws what storage sees of closing.
     drop(page);
     watch.end();
     drop(watch);
@@ -105,7 +105,7 @@ fn serve_rescued(args: &NbdArgs) -> Result<(), CliError> {
     let salvage = DamagedVolume::begin(&args.at)?;
     let VolumeParams { blocks, block_bytes, .. } = *salvage.params();
     let state = salvage.state().to_owned();
-    // Before all of storage is read, which may take hours.
+    // Bind before all of storage is read, which may take hours.
     let bound = bind(&listen(args, &state), options(args))?;
     let mut scratch = Scratch::new(file, block_bytes, &mut opening::coins()?);
     let report = salvage.finish(&mut scratch).map_err(|error| match error {

@@ -23,7 +23,7 @@ use crate::{files, output};
 /// Interval between checks whether to end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Maximum length of an allow file or peers file.
+/// Maximum bytes of an allow file or a peers file.
 const LIST_BYTES_MAX: u64 = 16 << 20;
 
 /// `oblivio serve store`.

@@ -46,10 +46,10 @@ impl RecordingQuota {
     /// If half of the space is less than 1 MiB, or the folder cannot be read.
     pub(super) fn reserve(self: &Arc<Self>) -> Result<Reservation, CliError> {
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = self.kept().map_err(|error| {
+        let recorded = self.recorded().map_err(|error| {
             CliError::Output(format!("{} cannot be read ({error})", self.folder.display()))
         })?;
-        let left = self.bytes_max.saturating_sub(kept).saturating_sub(*reserved);
+        let left = self.bytes_max.saturating_sub(recorded).saturating_sub(*reserved);
         let bytes = (left / 2).min(FILE_BYTES_MAX);
         if bytes < FILE_BYTES_MIN {
             return Err(CliError::Output(format!(
@@ -64,7 +64,7 @@ impl RecordingQuota {
     }
 
     /// Total bytes for which the complete recordings in the folder count against the quota.
-    fn kept(&self) -> io::Result<u64> {
+    fn recorded(&self) -> io::Result<u64> {
         let mut bytes = 0u64;
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;

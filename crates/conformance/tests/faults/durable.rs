@@ -18,7 +18,7 @@ enum ReopenFault {
     OnlyTheFirstFlushCounts,
     /// Writes of parts do not count as writes.
     PartsAreNotFlushed,
-    /// A flush omits the last bucket.
+    /// A flush omits the last 200 bytes of the store.
     FlushIsCutShort,
     /// Reopening with unflushed writes also loses flushed buckets.
     LossSpreads,

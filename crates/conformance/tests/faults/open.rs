@@ -10,7 +10,7 @@ use oblivio_testkit::{Call, Faulty, Rule};
 
 use crate::memory;
 
-/// A fault in how a store handles the pieces of a call.
+/// A fault in the calls of an open store.
 #[derive(Clone, Copy)]
 enum CallFault {
     HeaderIsWhole,

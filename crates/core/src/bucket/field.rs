@@ -68,17 +68,19 @@ impl Field {
 /// The result of searching a table for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Search {
+    /// Number of slots that hold the address.
     pub(crate) hits: usize,
-    /// The slot that holds the address; 0 if no slot does.
+    /// The slot that holds the address if there is one hit; 0 if there is none.
     pub(crate) slot: usize,
     /// Whether any entry has an invalid value.
     pub(crate) invalid: bool,
 }
 
-/// Compares `address` with every entry, without a branch on their values. `BYTES` is the width of
-/// an entry and a compile-time constant, because this loop runs over every slot of a path in each
-/// access. At least [`TABLE_SLACK_BYTES`](super::TABLE_SLACK_BYTES) must follow the table: entries
-/// are read four bytes at a time.
+/// Compares `address` with every entry, without a branch on their values. An entry is invalid if
+/// its value is in `invalid`. `BYTES` is the width of an entry and a compile-time constant, because
+/// this loop runs over every slot of a path in each access. At least
+/// [`TABLE_SLACK_BYTES`](super::TABLE_SLACK_BYTES) must follow the table: entries are read four
+/// bytes at a time.
 #[inline]
 pub(super) fn search<const BYTES: usize>(
     table: &[u8],

@@ -16,12 +16,13 @@ pub trait Audit {
     /// blocks with contents.
     ///
     /// # Errors
-    /// [`Corrupt`](crate::ErrorKind::Corrupt) for the first violation.
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) for the first violation,
+    /// [`MustReopen`](crate::ErrorKind::MustReopen), and any error of storage.
     fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error>;
 
-    /// Reads every written bucket, and passes each block with an authentic copy to `each`. If a
-    /// block has two copies, passes the better one last. Passes a description of each damaged part
-    /// to `damaged`, and the number of buckets read so far to `progress`. Changes nothing.
+    /// Reads every written bucket, and passes each block with an authentic copy to `each`. May pass
+    /// a block more than once; a later copy is better. Passes a description of each damaged part to
+    /// `damaged`, and the number of buckets read so far to `progress`. Changes nothing.
     ///
     /// # Errors
     /// [`MustReopen`](crate::ErrorKind::MustReopen). Damage is no error.

@@ -181,7 +181,7 @@ pub struct Cost {
     pub position_map_bytes: u64,
     /// Bytes of client memory for blocks, for example in the tree top and the stash.
     pub blocks_on_client_bytes: u64,
-    /// Maximum number of accesses between checkpoints.
+    /// Number of accesses that a client can always make between two checkpoints.
     pub accesses_per_checkpoint: u64,
 }
 
@@ -208,7 +208,7 @@ pub struct StateSize {
     pub whole: Vec<SectionSize>,
     /// Bytes of the plan of a single access.
     pub plan_bytes_per_access: u64,
-    /// Maximum number of accesses between two checkpoints.
+    /// Number of accesses between two checkpoints for which the client reserves space.
     pub accesses_per_checkpoint: u64,
     /// Maximum number of early evictions between two checkpoints.
     pub evictions_per_checkpoint: u64,

@@ -183,9 +183,11 @@ pub use wrong_servers::WrongServers;
 /// among its own blocks. Then the *positions* of a block, which have numbers of their own, must be
 /// on the client before the block can be accessed.
 ///
-/// After any error but [`InvalidRequest`](crate::ErrorKind::InvalidRequest) and
-/// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) an array refuses every request with
-/// [`MustReopen`](crate::ErrorKind::MustReopen).
+/// After an error of an access, an eviction or a flush, an array refuses all further accesses,
+/// evictions and flushes with [`MustReopen`](crate::ErrorKind::MustReopen). Exceptions are
+/// [`InvalidRequest`](crate::ErrorKind::InvalidRequest),
+/// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) and
+/// [`StashFull`](crate::ErrorKind::StashFull), which are returned before anything is touched.
 pub trait Durable: DurableOram + Snapshot + Audit {}
 
 impl<T: DurableOram + Snapshot + Audit> Durable for T {}

@@ -53,11 +53,11 @@ impl ArrayFacts {
 /// Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headroom {
-    /// Remaining accesses before one would overwrite data that the last saved state needs. At 0,
-    /// the client must checkpoint first.
+    /// Number of accesses that the client may still make. At 0, the client must checkpoint first: a
+    /// further access would overwrite data that the last saved state needs.
     pub accesses: u64,
-    /// Remaining [evictions](DurableOram::evict) before one would overwrite data that the last
-    /// saved state needs.
+    /// Number of [evictions](DurableOram::evict) that the client may still make. A further eviction
+    /// would overwrite data that the last saved state needs.
     pub evictions: u64,
     /// Whether the stash is over its bound, so that an eviction must precede the next access.
     pub must_evict: bool,
@@ -131,7 +131,8 @@ pub trait DurableOram: Send {
     /// does not start from this state; and any error of storage.
     fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error>;
 
-    /// Drops the contents of the blocks of a range; they read as zeros from now on. Shows nothing.
+    /// Drops the contents of the blocks of a range; they read as zeros from now on. Storage sees
+    /// nothing.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if the range goes past the end or

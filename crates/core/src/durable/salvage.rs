@@ -55,7 +55,7 @@ impl Salvage {
         self.forgotten_since.insert_all(range);
     }
 
-    /// The recoverability of a block. Requires that the client knows which blocks had contents.
+    /// The recoverability of a block, in a scheme whose client knows which blocks have contents.
     pub fn recoverability(&self, address: u64) -> Recoverability {
         match self.after_state(address) {
             Some(recoverability) => recoverability,

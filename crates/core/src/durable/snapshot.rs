@@ -35,7 +35,8 @@ pub trait Snapshot {
     /// [evictions](super::DurableOram::evict), openings and checkpoints.
     fn save(&self, what: Save, out: &mut dyn FnMut(&[u8]));
 
-    /// Begins an era of the seal: every later write is sealed under fresh keys.
+    /// Begins an era of the seal: every later write is sealed under fresh keys. At a
+    /// [`Checkpoint`](EraStart::Checkpoint), the scheme may keep the current era instead.
     fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng);
 
     /// Records that the caller has made the last saved state and all of storage durable. The client

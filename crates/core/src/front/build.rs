@@ -21,9 +21,11 @@ pub struct OramConfig {
     pub scheme: SchemeConfig,
     /// The location of the position map.
     pub map: MapConfig,
-    /// Parameters of ρ, which puts a small tree of the same scheme in front of the main tree.
+    /// Parameters of [ρ](super::rho), which puts a small tree of the same scheme in front of the
+    /// main tree.
     pub rho: Option<RhoConfig>,
-    /// Parameters of a cache in front of all other components, and when its blocks are remapped.
+    /// Parameters of a cache in front of all other components, and the time at which its blocks are
+    /// remapped.
     pub cache: Option<(CacheConfig, RemapPolicy)>,
 }
 
@@ -87,8 +89,9 @@ pub enum MapConfig {
 /// Makes the parts of an ORAM for [`build`]: its schemes with their storage, and its random
 /// generators.
 ///
-/// [`build`] requests each part once, in this order: the main tree's scheme, ρ's small scheme, ρ's
-/// coins, and the front end's coins. So the same environment gives the same trace.
+/// [`build`] requests each part once, in this order: the main tree's scheme, the scheme and the
+/// coins of ρ if there is ρ, and the front end's coins. So the same environment gives the same
+/// trace.
 pub trait Environment {
     /// Makes an empty ORAM of the scheme. It may be wrapped, for example to record its accesses.
     ///
@@ -126,7 +129,7 @@ pub trait Environment {
 ///         Ok((Sealer::aes128(Key::draw(&mut keys), tree.tree), store))
 ///     };
 ///     let mut environment = OnStores::new(make_storage, || StdRng::from_rng(&mut coins));
-/// // Neither durable nor authenticated: see "Limitations" on the first page of this crate.
+///     // Neither durable nor authenticated: see "Limitations" on the first page of this crate.
 ///     let mut oram = build(&OramConfig::flat(scheme), &mut environment)?;
 ///     oram.write(7, &[42; 64])?;
 ///     oram.dummy()?; // storage cannot distinguish the two

@@ -8,17 +8,18 @@ use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::scheme::Op;
 use crate::stash::StashView;
 
-/// When a block that the cache has fetched moves to another path (IR-ORAM, section IV-D).
+/// The time at which a block that the cache has fetched moves to another path (IR-ORAM, section
+/// IV-D).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemapPolicy {
     /// A block moves when it is fetched. It stays in the ORAM, and the cache has a copy. A dirty
-    /// victim costs one more access; a clean one costs none.
+    /// victim costs one more request to the ORAM; a clean victim costs none.
     #[default]
     AtAccess,
     /// A block moves when the cache evicts it (Nagarajan et al., ASPLOS'19; LLC-D). An access takes
     /// the block out of the ORAM. A victim, dirty or clean, goes into the stash with a fresh leaf.
-    /// This needs no access to data, but a second look-up in the position map. The position-map
-    /// blocks for that look-up might no longer be in the PLB.
+    /// Returning the victim needs no access to data, but a second look-up in the position map. If
+    /// the map is in the tree, the blocks for that look-up might no longer be on the client.
     Delayed,
 }
 
@@ -35,7 +36,7 @@ pub struct CacheConfig {
 /// Counters of one cache. Secret, except for the numbers that storage sees: see [`CachedOram`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheTally {
-    /// Requests that needed no access.
+    /// Requests for blocks in the cache, which needed no access.
     pub hits: u64,
     /// Requests for which a block was fetched.
     pub misses: u64,
@@ -88,7 +89,7 @@ pub struct CachedOram<O> {
     fetch: Fetch<O>,
     write_back: WriteBack<O>,
     tally: CacheTally,
-    /// Whether fetching or returning a block has failed.
+    /// Whether fetching or returning a block has failed, other than because of a full stash.
     broken: bool,
 }
 
@@ -168,7 +169,8 @@ impl<O: Oram> CachedOram<O> {
         &mut self.oram
     }
 
-    /// Returns all blocks to the ORAM. The cache can then be dropped without loss.
+    /// Empties the cache and returns its blocks to the ORAM if necessary: see [`RemapPolicy`]. The
+    /// cache can then be dropped without loss.
     ///
     /// # Errors
     /// See [`Front::flush`].
@@ -185,8 +187,8 @@ impl<O: Oram> CachedOram<O> {
         }
     }
 
-    /// Finds the line that holds the block `address`. On a miss, empties a line, which returns its
-    /// block to the ORAM if necessary, and fetches the block into it.
+    /// Finds the line that holds the block `address`. On a miss, empties a line, which returns the
+    /// victim to the ORAM if necessary, and fetches the block `address` into this line.
     fn line_of(&mut self, address: u64) -> Result<LineId, Error> {
         if let Some(line) = self.cache.find_for_use(address) {
             self.tally.hits += 1;

@@ -32,9 +32,11 @@ pub struct FrontTally {
     pub data_accesses: u64,
     /// Path accesses that fetched a block of the position map.
     pub position_map_accesses: u64,
-    /// Path accesses that moved a block because the counters of its group were reset.
+    /// Path accesses that moved a block because the counters of its group, which are in one
+    /// position-map block, were reset.
     pub remap_accesses: u64,
-    /// Requests for which a position-map block was found in the PLB.
+    /// Requests for which a position-map block was found in the PLB, the client's cache of such
+    /// blocks.
     pub plb_hits: u64,
     /// Requests served without a path access, because the block was on the client: see
     /// [`HitPolicy::Serve`](crate::HitPolicy::Serve) and

@@ -159,7 +159,7 @@ impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
     /// sees a scan.
     ///
     /// # Errors
-    /// Any that storage causes.
+    /// [`ErrorKind::MustReopen`], and any error of storage.
     pub fn blocks_on_levels(&mut self) -> Result<Vec<u64>, Error> {
         let mut blocks = vec![0; self.config().geometry.levels()];
         self.scheme.visit_blocks(&mut |location, _, _| {
@@ -172,13 +172,13 @@ impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
 
     /// Announces the path of the access after the current one to storage.
     ///
-    /// The map already has the new leaf of the current access. So a second access to the same block
-    /// announces the path that it will really read.
+    /// The map already has the new leaf of the current access. So if both accesses are to the same
+    /// block, the announced path is the one that the second access will read.
     ///
     /// Nothing is announced with [`HitPolicy::Serve`]: the current access may bring the next block
-    /// to the client, and then there is no next access. A path that was announced but not read
-    /// would reveal that. At the next access to that block, the path would be announced a second
-    /// time.
+    /// to the client, and then the next request makes no access. A path that was announced but not
+    /// read would reveal this. The path would also be announced a second time, at the next access
+    /// to the block.
     fn look_ahead(&mut self, next: &Access<'_>) {
         if self.hits == HitPolicy::Serve {
             return;
@@ -290,8 +290,8 @@ impl<S: Scheme, R: CryptoRng> Front for FlatOram<S, R> {
         self.scheme.stash()
     }
 
-    /// Checks the Path ORAM invariant: each block exists exactly once, in the stash or in a bucket
-    /// on the path to its leaf in the position map.
+    /// Checks the Path ORAM invariant: no block exists twice, and each is in the stash or in a
+    /// bucket on the path to its leaf in the position map.
     fn check_invariants(&mut self) -> Result<(), Error> {
         let mut seen = HashSet::new();
         let mut violation = None;

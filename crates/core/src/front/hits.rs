@@ -1,6 +1,6 @@
 //! The policy for requests to blocks on the client.
 
-/// Whether a request for a block that the client holds makes a path access.
+/// The policy that says whether a request for a block on the client makes a path access.
 ///
 /// The client can find a block by its address if the block is in the stash or in a
 /// [set-associative](crate::stash::TreeTopKind::SetAssociative) tree top. A dedicated tree top is
@@ -43,9 +43,10 @@ pub enum HitPolicy {
     /// - **A correlation between accesses and earlier evictions.** An eviction moves blocks off the
     ///   client if their leaves share levels with its path, and only a block that is not on the
     ///   client makes an access. So with repeated requests for a few blocks, accesses share levels
-    ///   with the last evicted path more often than by chance: three levels in 16 of 100 accesses
-    ///   instead of 12.5, in a tree of seven levels with three of them in sets. A fixed rate
-    ///   dilutes this and does not hide it. IR-ORAM does not mention it.
+    ///   with the last evicted path more often than by chance. In a tree of seven levels, three of
+    ///   them in a set-associative tree top, 16 % of accesses shared three levels instead of
+    ///   12.5 %. A fixed rate dilutes this correlation and does not hide it. IR-ORAM does not
+    ///   mention it.
     ///
     /// A served block keeps its leaf. So a block that waits for a slot on an overloaded path keeps
     /// waiting, and background evictions do not help: choose a stash bound with headroom.

@@ -13,7 +13,7 @@ use crate::stash::StashView;
 
 /// One request of a batch.
 pub struct Access<'a> {
-    /// The address of the block, from 0 to the capacity less one. Secret.
+    /// The address of the block, below the capacity. Secret.
     pub address: u64,
     /// The operation. Secret, including whether it reads or writes.
     pub op: Op<'a>,
@@ -123,7 +123,7 @@ impl_oram_for_pointer!(Box<O>, &mut O);
 /// fresh leaf for it, which storage has never seen. So when the block is put back, it goes directly
 /// into the stash (IR-ORAM, section IV-D; Nagarajan et al., ASPLOS'19).
 pub trait Front: Oram {
-    /// Whether the next request can start, or would be refused before anything is touched.
+    /// Checks that the next request would not be refused before anything is touched.
     ///
     /// # Errors
     /// [`MustReopen`](ErrorKind::MustReopen) or [`StashFull`](ErrorKind::StashFull).
@@ -154,14 +154,15 @@ pub trait Front: Oram {
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error>;
 
     /// Makes the next position-map access that a request for `address` needs. Returns whether the
-    /// request needed one; if not, the request itself now takes one access. Storage sees an
-    /// ordinary access (IR-ORAM, section IV-D: the stages of an early write-back).
+    /// request needed such an access. If not, only the access to data is left. Storage sees an
+    /// ordinary access (IR-ORAM, section IV-D: the stages of an early write-back). Front ends that
+    /// cannot make such an access by itself do nothing and return `false`.
     ///
     /// # Errors
     /// The errors of [`Oram::access`].
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error>;
 
-    /// Whether this ORAM supports taking blocks out.
+    /// Checks that this ORAM supports taking blocks out.
     ///
     /// # Errors
     /// [`InvalidConfig`](ErrorKind::InvalidConfig) if not.
@@ -236,8 +237,9 @@ pub trait Front: Oram {
     /// [`Corrupt`](ErrorKind::Corrupt) with the first violation, and any error of the storage.
     fn check_invariants(&mut self) -> Result<(), Error>;
 
-    /// Calls `visit` for each block that exists. Blocks of a position map have addresses past the
-    /// capacity. Storage sees a scan of each tree.
+    /// Calls `visit` for each block in a tree or a stash, and for a block on its way between two
+    /// trees. Blocks of a position map have addresses past the capacity. Storage sees a scan of
+    /// each tree.
     ///
     /// # Errors
     /// Any error of the storage.

@@ -5,8 +5,8 @@
 //! a tree ([`recursion`]). Optionally there are [ρ](rho) and a [cache](CachedOram) in front.
 //!
 //! - [`Oram`] is the interface for users: an array of blocks.
-//! - [`Front`] is the interface for the owner, for every kind of ORAM: [`build`](build()) makes it
-//!   from parameters.
+//! - [`Front`] is the interface for the owner, for every kind of ORAM. [`build`](build()) makes an
+//!   ORAM from its parameters.
 
 mod build;
 mod cache;

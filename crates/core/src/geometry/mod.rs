@@ -1,7 +1,7 @@
 //! The tree: its levels, the slots of their buckets, and the arithmetic of paths.
 //!
 //! Level 0 is the root and level `L` holds the leaves (Tiny ORAM numbers them the other way round;
-//! the rest of the literature, and this project, count from the root). A leaf label is an `L`-bit
+//! most other papers, and this project, count from the root). A leaf label is an `L`-bit
 //! word read from its least significant bit: bit `i` says which child the path takes below level
 //! `i` (Tiny ORAM, section III-A).
 
@@ -82,7 +82,7 @@ impl Geometry {
         (self.slots.len() - 1) as u8
     }
 
-    /// `L + 1`: levels of the tree, and buckets of a path.
+    /// `L + 1`: the number of levels of the tree, and of buckets on a path.
     pub fn levels(&self) -> usize {
         self.slots.len()
     }

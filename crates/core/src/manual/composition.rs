@@ -103,17 +103,17 @@
 //! # What storage learns from a combination
 //! Storage learns from a combination what it learns from each technique in it. The number of
 //! accesses depends only on the number of requests if the position map is flat or plain recursion,
-//! hits make accesses, and there is no cache or ρ in front. Otherwise it depends on the addresses.
-//! It also depends on which requests write if there is a cache that remaps at accesses, or ρ
-//! without a cache of delayed remapping. The paths are uniform, independent and never used before
-//! in every combination, except those that [serve hits](crate::HitPolicy::Serve).
+//! hits make accesses, and there is no cache or ρ in front. Otherwise the number depends on the
+//! addresses. It also depends on which requests write if there is a cache that remaps at accesses,
+//! or ρ without a cache of delayed remapping. The paths are uniform, independent and never used
+//! before in every combination, except those that [serve hits](crate::HitPolicy::Serve).
 //!
 //! Two consequences are easy to miss:
-//! - Delayed remapping takes every block that misses out of the ORAM by an access, even if it is in
-//!   the stash. So with it, `Serve` saves only accesses to the position map.
+//! - With delayed remapping, an access takes each block that misses the cache out of the ORAM, even
+//!   if the block is in the stash. So `Serve` then saves only accesses to the position map.
 //! - Background eviction moves blocks without remapping them. If the stash bound is too tight for
-//!   the tree, evictions may free nothing; sets and `Serve` make this more likely. Choose a larger
-//!   bound or larger buckets.
+//!   the tree, evictions may free nothing. A set-associative tree top and `Serve` make this more
+//!   likely. Choose a larger bound or larger buckets.
 //!
 //! # IR-ORAM
 //! Freecursive ORAM with fewer slots on the middle levels, a tree top found by address, and hits

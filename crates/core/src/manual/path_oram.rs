@@ -57,10 +57,10 @@
 //! # The stash
 //! Blocks that do not fit into the path stay in the stash. That these are few is the one property
 //! of Path ORAM that is hard to prove: the probability that more than `R` stay falls exponentially
-//! in `R`. For `Z = 4`, Tiny ORAM gives the bound `C = 78`, exceeded with probability `2^-80` per
-//! access; `docs/stash-study.md` of the repository compares it with our own measurement. The bound
-//! is [`TreeConfig::stash_blocks_max`](crate::TreeConfig). An access that would start above it is
-//! refused before it touches anything, so no block is lost.
+//! in `R`. For `Z = 4`, Tiny ORAM gives the bound `C = 78`, exceeded with probability `2^-80`.
+//! `docs/stash-study.md` of the repository compares this bound with our own measurement. The bound
+//! is [`TreeConfig::stash_blocks_max`](crate::TreeConfig). If the stash holds more blocks, an
+//! access is refused before it touches anything, so no block is lost.
 //!
 //! # Try it
 //! ```

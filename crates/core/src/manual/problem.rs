@@ -6,9 +6,9 @@
 //! documents.
 //!
 //! An **Oblivious RAM** is a client that makes every sequence of requests look like every other of
-//! the same length. Formally: take two sequences `y` and `y'` with the same number of reads and
-//! writes. No adversary with bounded computing power can distinguish what storage sees of `y` from
-//! what it sees of `y'` (Goldreich and Ostrovsky).
+//! the same length. Formally: take two sequences `y` and `y'` with the same number of requests,
+//! reads and writes together. No adversary with bounded computing power can distinguish the view
+//! that storage has of `y` from its view of `y'` (Goldreich and Ostrovsky).
 //!
 //! Every ORAM uses two techniques, and both cost something:
 //! - **Shuffle.** A block that is accessed moves to a fresh random place, so that the next access

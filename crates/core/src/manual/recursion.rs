@@ -33,10 +33,11 @@
 //! # Ok::<(), oblivio_core::Error>(())
 //! ```
 //!
-//! A scan of such an ORAM makes `1 + 1/32 + 1/1024` path accesses per request. Requests without
-//! locality miss the PLB on the level above the data, and make two or more.
+//! With two levels of the map, a scan makes `1 + 1/32 + 1/1024` path accesses per request. Requests
+//! without locality miss the PLB on the level above the data, and make two accesses or more.
 //!
 //! # What it reveals
 //! This locality is visible to storage. Each path is as random as in every other ORAM here, but the
-//! number of paths depends on the locality of the requests. With a flat map or plain recursion, it
-//! depends only on the number of requests. If this matters, make accesses at a fixed rate.
+//! number of paths depends on the locality of the requests. With a flat map or plain recursion, the
+//! number of paths depends only on the number of requests. To hide the locality, make accesses at a
+//! fixed rate.

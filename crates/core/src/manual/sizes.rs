@@ -42,7 +42,7 @@
 //!
 //! # Client memory
 //! - The position map: 4 bytes a block (8 from `2^32` leaves on).
-//! - The stash: `C` blocks, a path in transit, and room for another path's worth of blocks that an
-//!   access may leave behind.
+//! - The stash: `C` blocks, a path of blocks in the stash and one in transit, and the blocks that a
+//!   burst of accesses can leave beyond the bound.
 //! - The tree top, if any: `2^k - 1` buckets for `k` levels. Each level on the client makes every
 //!   trip one bucket shorter. Storage never sees these levels.

@@ -19,7 +19,7 @@
 //!
 //! oram.write(3, &[42; 64])?;
 //! let events = oram.store_mut().sink();
-//! // One path of four buckets read and written back: neither the operation nor the address.
+//! // Storage sees one path of four buckets read and written back, and nothing else.
 //! assert_eq!(events.len(), 8);
 //! assert!(events[..4].iter().all(|event| event.operation == Operation::Read));
 //! assert!(events[4..].iter().all(|event| event.operation == Operation::Write));

@@ -18,8 +18,8 @@ use crate::error::{Error, ErrorKind};
 /// └────────────────────┴──────────────┴─────────┘    is start_i + a / X^i
 /// ```
 ///
-/// Each level but the last has addresses for complete groups, so that resetting the last group
-/// costs the same as any other.
+/// A *group* consists of all children of one position-map block. Each level but the last has
+/// addresses for complete groups, so that resetting the last group costs the same as any other.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressSpace {
     capacity: u64,
@@ -83,13 +83,14 @@ impl AddressSpace {
         self.starts[level] + self.number(level, data)
     }
 
-    /// The index of the block of `level` on the chain of `data` among the children of its parent.
+    /// The index of a block among the children of its parent. The block is on `level` of the chain
+    /// of `data`.
     pub(crate) fn child(&self, level: usize, data: u64) -> usize {
         (self.number(level, data) % self.fan_out) as usize
     }
 
-    /// The addresses of the group of the block of `level` on the chain of `data`: the children of
-    /// its parent.
+    /// The addresses of a block's group: all children of its parent. The block is on `level` of the
+    /// chain of `data`.
     pub(crate) fn group(&self, level: usize, data: u64) -> Range<u64> {
         let first = self.starts[level] + self.number(level + 1, data) * self.fan_out;
         first..first + self.fan_out

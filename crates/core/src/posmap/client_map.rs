@@ -11,10 +11,10 @@ use super::{FlatPosMap, Table};
 use crate::error::Error;
 use crate::geometry::Leaf;
 
-/// The positions of the blocks of the position map's last level, with one entry per block. Secret;
-/// wiped when dropped.
+/// The positions of all blocks on the position map's last level, one entry per block. Secret; wiped
+/// when dropped.
 pub(crate) enum ClientMap {
-    /// Drawn leaves. An entry takes 4 bytes in trees below `2^32` leaves.
+    /// Drawn leaves. An entry takes 4 bytes in trees below `2^32` leaves, otherwise 8.
     Leaves(FlatPosMap),
     /// The number of moves of each block, which is the root of trust of PMMAC. An entry takes 8
     /// bytes.
@@ -70,7 +70,8 @@ impl ClientMap {
         }
     }
 
-    /// Step 1 of an access to the block `address`: returns its current and its new position.
+    /// Step 1 of an access to the block `address`: returns its current and its new position. Fails
+    /// if the block's counter is exhausted.
     pub(crate) fn look_up_and_remap(
         &mut self,
         entry: u64,

@@ -7,10 +7,11 @@
 //! └───────────────────┴──────┴──────┴───┴────────┘
 //! ```
 //!
-//! A block's leaf is a pseudorandom function of its address and its two counters. Each access adds
-//! 1 to its IC. If the IC overflows, the group is reset: GC increases by 1, and all its ICs become
-//! 0. All blocks of the group then have new leaves and must be moved. Bits are numbered from the
-//! lowest bit of the first byte.
+//! A block's leaf is a pseudorandom function of its address and two counters: the group counter
+//! (GC) and its individual counter (IC). Each access adds 1 to the block's IC. If the IC overflows,
+//! the group (all blocks with counters in this position-map block) is reset: GC increases by 1, and
+//! every IC becomes 0. All blocks of the group then have new leaves and must be moved. Bits are
+//! numbered from the lowest bit of the first byte.
 
 use crate::error::{Error, ErrorKind};
 

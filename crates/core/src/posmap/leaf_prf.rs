@@ -33,7 +33,8 @@ pub(crate) struct Position {
 /// AES_K( address ‖ GC ‖ IC ) mod 2^L          40 + 64 + 24 bits, big-endian
 /// ```
 ///
-/// `K` is drawn for this purpose only and serves one ORAM. The cipher wipes it when dropped.
+/// GC and IC are the group counter and the individual counter of the block's [`Count`]. `K` is
+/// drawn for this purpose only and serves one ORAM. The cipher wipes it when dropped.
 pub(crate) struct LeafPrf {
     cipher: Aes128,
     leaf_level: u8,

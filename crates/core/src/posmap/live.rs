@@ -77,7 +77,8 @@ impl LivePosMap {
         self.table.is_clear(range)
     }
 
-    /// Whether a copy of `address` stored with `leaf` is the current copy of the block.
+    /// Whether a copy of `address` that was stored with `leaf` counts: the block is live and mapped
+    /// to this leaf.
     #[inline]
     pub fn is_live_at(&self, address: u64, leaf: Leaf) -> bool {
         self.table.get(address) == Some(Mapping { leaf, live: true }.entry())
@@ -109,7 +110,7 @@ impl LivePosMap {
         self.table.clear(range);
     }
 
-    /// The mapped addresses of a range.
+    /// The mapped addresses of a range, with their mappings. Ignores addresses past the end.
     pub fn mapped(&self, range: Range<u64>) -> impl Iterator<Item = (u64, Mapping)> {
         let range = range.start..range.end.min(self.capacity);
         range.filter_map(|address| Some((address, self.get(address)?)))

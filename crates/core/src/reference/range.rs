@@ -24,7 +24,8 @@ pub struct RangeForm {
     pub ranges: RangesRead,
     /// The treatment of copies after a read.
     pub copies: ReadCopies,
-    /// Number of blocks that are accessed before each path is evicted (A). 1 in the paper.
+    /// Number of blocks that are read, in whole ranges, before each tree evicts one path (A). 1 in
+    /// the paper.
     pub evict_period: u64,
 }
 
@@ -48,7 +49,7 @@ pub enum ReadCopies {
     Left,
 }
 
-/// A run of consecutive paths in one sub-ORAM. Storage sees nothing else.
+/// A run of consecutive paths in one sub-ORAM. Storage sees only such runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The class of the sub-ORAM.
@@ -139,7 +140,7 @@ pub struct ReferenceRange<R> {
     form: RangeForm,
     subs: Vec<SubOram>,
     block_bytes: usize,
-    /// Number of blocks that were accessed since the last path was evicted.
+    /// Number of blocks that were read since the last path was evicted.
     since_eviction: u64,
     version: u64,
     coins: R,
@@ -158,8 +159,8 @@ impl<R: CryptoRng> ReferenceRange<R> {
     /// given, and returns their old contents. The block after the last one is the first.
     ///
     /// # Panics
-    /// If no class has ranges of `blocks` blocks, or, with [`RangesRead::One`], if the request
-    /// crosses the boundary of a range.
+    /// If no class has ranges of at least `blocks` blocks, or, with [`RangesRead::One`], if the
+    /// request crosses the boundary of a range.
     pub fn access(
         &mut self,
         address: u64,
@@ -221,8 +222,8 @@ impl<R: CryptoRng> ReferenceRange<R> {
 
     /// `ReadRange_i(a)`: returns the newest copy of each block of a range, and remaps the range.
     fn read_range(&mut self, class: u8, base: u64) -> BTreeMap<u64, Vec<u8>> {
-        let at =
-            self.form.classes.iter().position(|it| *it == class).expect("the form has this class");
+        let is_class = |other: &u8| *other == class;
+        let at = self.form.classes.iter().position(is_class).expect("the form has this class");
         let blocks = 1 << class;
         let first = self.leaf_for(at, base);
         // Draw a fresh path p' and store it in the position map.
@@ -306,8 +307,8 @@ impl<R: CryptoRng> ReferenceRange<R> {
     }
 
     /// Checks the invariants that hold between accesses. In every tree, the newest copy of each
-    /// block is in the stash, or on the path that the position map names. No bucket has more blocks
-    /// than slots.
+    /// block is in the stash, or on the path that the position map names. It has the same version
+    /// in every tree. No bucket has more blocks than slots.
     ///
     /// # Panics
     /// If an invariant does not hold.

@@ -26,9 +26,9 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client with memory for three kinds of blocks: those that `config` requires, those that a
-    /// burst of accesses can leave beyond the bound, and `between_evictions` blocks that accesses
-    /// can leave before the next eviction.
+    /// A client with memory for a path, the tree top and the stash. The stash has room for the
+    /// blocks up to its bound, those that a burst of accesses can leave beyond the bound, and
+    /// `between_evictions` blocks that accesses can leave before the next eviction.
     pub(super) fn new(config: &TreeConfig, between_evictions: usize) -> Result<Self, Error> {
         let geometry = &config.geometry;
         let growth = config.burst_accesses_max * config.tree_top.growth_max();
@@ -48,8 +48,7 @@ impl Client {
         })
     }
 
-    /// The flag that says whether the client is broken, for writing: a failed flush of records sets
-    /// it.
+    /// The flag that says whether the client is broken. A failed flush of records sets this flag.
     pub(super) fn is_broken_mut(&mut self) -> &mut bool {
         &mut self.broken
     }
@@ -59,7 +58,7 @@ impl Client {
         check_not_broken(self.broken)
     }
 
-    /// Fails if the client cannot begin a window of accesses, because it is broken or the stash
+    /// Fails if the client cannot begin a burst of accesses, because it is broken or the stash
     /// holds more than `allowance` blocks beyond its bound.
     pub(super) fn check_ready(&self, allowance: usize) -> Result<(), Error> {
         self.check_not_broken()?;
@@ -107,14 +106,15 @@ impl Client {
         Ok(())
     }
 
+    /// Ends an access that succeeded: the client is not broken.
     pub(super) fn end(&mut self) {
         self.broken = false;
     }
 
     /// Steps 3 and 4 of an access: maps the block to its new leaf and applies `op`.
     ///
-    /// A block that is in neither the tree nor the client was never written. It reads as zeros, and
-    /// only a write creates it.
+    /// The block must have left the tree for the stash. A block that is not in the stash was never
+    /// written. It reads as zeros, and only a write or an update creates it.
     pub(super) fn serve(&mut self, address: u64, leaf: Leaf, op: &mut Op<'_>) {
         let place = match (self.stash.find(address), &mut *op) {
             (Some(entry), _) => {
@@ -142,7 +142,7 @@ impl Client {
     /// If the client is broken.
     pub(super) fn serve_in_place(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         self.check_not_broken()?;
-        // IR-ORAM, Section IV-C: search the F-Stash and the S-Stash by address.
+        // IR-ORAM, Section IV-C: search the stash (F-Stash) and the tree top (S-Stash) by address.
         let found = self.stash.find(address).map(|entry| entry.place);
         let found = found.or_else(|| self.top.find(address).map(|entry| entry.place));
         if let Some(place) = found {
@@ -170,7 +170,8 @@ impl Client {
         }))
     }
 
-    /// Removes the block `address` from the stash. Returns whether the block was there.
+    /// Removes the block `address` from the stash and drops its bytes. Returns whether the block
+    /// was there.
     pub(super) fn take_out(&mut self, address: u64) -> bool {
         let taken = self.stash.remove(address);
         if let Some(entry) = taken {
@@ -182,7 +183,8 @@ impl Client {
     /// Puts a block that is nowhere in the ORAM into the stash.
     ///
     /// # Errors
-    /// If the client is broken, the stash has no room, or it holds the block. Nothing was touched.
+    /// If the client is broken, the stash already holds the block, or the stash has no room.
+    /// Nothing was touched.
     pub(super) fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
         self.check_not_broken()?;
         if self.stash.find(address).is_some() {
@@ -199,8 +201,8 @@ impl Client {
     /// dummies.
     ///
     /// # Errors
-    /// Errors of storage. Also if the stash has no room for the path. This happens only if storage
-    /// has returned additional copies of blocks.
+    /// Errors of storage, and [`ErrorKind::Corrupt`] if the stash has no room for the path. The
+    /// stash lacks this room only if storage has returned additional copies of blocks.
     pub(super) fn read_path(
         &mut self,
         io: &mut dyn PathTrips,
@@ -227,8 +229,8 @@ impl Client {
         }
     }
 
-    /// Step 5: evicts and encrypts as many blocks as fit to the path to `leaf`, which
-    /// [`Self::read_path`] has emptied. Fills all other slots with dummies.
+    /// Step 5: fills the path to `leaf`, which [`Self::read_path`] has emptied, with as many blocks
+    /// of the stash as fit. Fills all other slots with dummies, encrypts the path and writes it.
     pub(super) fn write_path(
         &mut self,
         io: &mut dyn PathTrips,
@@ -271,15 +273,16 @@ impl Client {
         stash.finish_eviction(blocks);
     }
 
-    /// Drops the blocks from the client for which `keep` returns `false`.
+    /// Drops every block on the client for which `keep` returns `false`.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool) {
         let Self { stash, blocks, top, .. } = self;
         stash.retain(&mut keep, blocks);
         top.retain(&mut keep, blocks);
     }
 
-    /// Restores a block to the stash or to a bucket of the tree top. Returns whether there was room
-    /// for the block.
+    /// Restores a block to the stash or to a bucket of the tree top. Returns `false` and does
+    /// nothing if there is no room, the bucket is not on the path to `leaf`, or the location is
+    /// [`ClientLocation::Frontend`].
     pub(super) fn restore_client_block(
         &mut self,
         location: ClientLocation,

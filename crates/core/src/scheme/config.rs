@@ -21,10 +21,12 @@ pub struct TreeConfig {
     pub block_bytes: usize,
     /// Levels and slots (L and Z).
     pub geometry: Geometry,
-    /// The stash bound (C): maximum number of blocks in the stash when an access begins.
+    /// The stash bound (C): maximum number of blocks in the stash when a burst of accesses begins.
+    /// RAW ORAM allows one more for each access since its last eviction.
     pub stash_blocks_max: usize,
-    /// Number of accesses that may begin after one check of the stash bound. The stash has room for
-    /// the blocks that they can leave beyond the bound. At least [`WINDOW_ACCESSES_MAX`].
+    /// Number of accesses in a burst, which may begin after one check of the stash bound. The stash
+    /// has room for the blocks that these accesses can leave beyond the bound. At least
+    /// [`WINDOW_ACCESSES_MAX`].
     pub burst_accesses_max: usize,
     /// Number of levels that the client keeps, from the root on; may be 0.
     pub tree_top_levels: u8,
@@ -40,7 +42,7 @@ const STASH_BLOCKS_MAX: usize = 1 << 24;
 /// Maximum number of accesses in a burst.
 const BURST_ACCESSES_MAX: usize = 1 << 24;
 
-/// Maximum number of levels that a client can keep: `2^levels - 1` buckets.
+/// Maximum number of levels of the tree top. `k` levels have `2^k - 1` buckets.
 pub const TREE_TOP_LEVELS_MAX: u8 = 16;
 
 /// Maximum number of accesses between evictions of RAW ORAM.
@@ -59,7 +61,8 @@ impl TreeConfig {
         Ok(config)
     }
 
-    /// A tree of any geometry, wholly in storage.
+    /// A tree of any geometry, wholly in storage. Does not check the parameters; [`Self::shape`]
+    /// does.
     pub fn new(
         capacity: u64,
         block_bytes: usize,
@@ -186,7 +189,7 @@ impl RawConfig {
     /// Z5A5 of Tiny ORAM: Z = 5, A = 5 and C = 64.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`.
+    /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`, or blocks cannot have this size.
     pub fn new(capacity: u64, block_bytes: usize) -> Result<Self, Error> {
         Self::with_z_a(capacity, block_bytes, 5, 5, 64)
     }
@@ -202,8 +205,8 @@ impl RawConfig {
     /// know that the analysis holds for this Z and A.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`, blocks cannot have this size, or
-    /// `evict_period` is 0.
+    /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`, or another parameter is out of
+    /// range; `evict_period` must be 1 to [`EVICT_PERIOD_MAX`].
     pub fn with_z_a(
         capacity: u64,
         block_bytes: usize,

@@ -2,7 +2,7 @@
 //!
 //! A scheme receives a block's address, the leaf it is mapped to and the fresh leaf it moves to.
 //! Finding and drawing these leaves is step 1 of an access, the task of a front end such as
-//! [`crate::FlatOram`]. The scheme does steps 2 to 5. Freecursive ORAM calls it a *backend*.
+//! [`crate::FlatOram`]. The scheme does steps 2 to 5. Freecursive ORAM calls a scheme a *backend*.
 //!
 //! [`VersionedTree`] is not a [`Scheme`]: its accesses need to know whether a block is live, and
 //! its evictions need the position map. [`DurableRawOram`](crate::DurableRawOram) provides both.
@@ -35,10 +35,10 @@ use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
 use crate::stash::StashView;
 
-/// Number of accesses between two checks of the stash bound.
+/// Maximum number of accesses in a window. The stash bound is checked once, before the window.
 ///
-/// Within such a window, no access is refused, however many blocks the stash holds: beyond its
-/// bound, it has room for all accesses of the window. So the paths announced to storage are all
+/// No access within the window is refused because of a full stash: beyond its bound, the stash has
+/// room for the blocks that these accesses can leave. So the paths announced to storage are all
 /// used.
 pub const WINDOW_ACCESSES_MAX: usize = 64;
 
@@ -53,7 +53,7 @@ pub enum Op<'a> {
 }
 
 impl Op<'_> {
-    /// The length of the buffer, if there is one.
+    /// The length of the buffer in bytes, if there is one.
     pub(crate) fn buffer_bytes(&self) -> Option<usize> {
         match self {
             Op::Read(buffer) => Some(buffer.len()),
@@ -74,7 +74,7 @@ impl Op<'_> {
     /// Applies the operation to `block`.
     ///
     /// # Panics
-    /// If the buffer has another length.
+    /// If the buffer has another length than `block`.
     pub fn apply(&mut self, block: &mut [u8]) {
         match self {
             Op::Read(buffer) => buffer.copy_from_slice(block),
@@ -118,9 +118,8 @@ pub trait Scheme {
     /// AES blocks computed so far. Public: it depends only on the number of accesses.
     fn aes_blocks(&self) -> u64;
 
-    /// Checks that [`burst_accesses_max`](TreeConfig::burst_accesses_max) accesses can begin now,
-    /// one after the other, so that none of them is refused before it touches storage. Paths
-    /// announced to storage are then sure to be used.
+    /// Checks that the next [`burst_accesses_max`](TreeConfig::burst_accesses_max) accesses will
+    /// not be refused because of a full stash. So all paths announced to storage will be used.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen) or
@@ -160,10 +159,11 @@ pub trait Scheme {
     fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error>;
 
     /// Background eviction (Ren et al., ISCA'13): makes one eviction, which moves as many blocks
-    /// out of the stash as fit. Storage sees it, and may be able to distinguish it from an access.
+    /// out of the stash as fit. Storage sees the eviction, and may be able to distinguish it from
+    /// an access.
     ///
     /// # Errors
-    /// Any error of storage.
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and any error of storage.
     fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error>;
 
     /// Applies `op` to the block `address`, if the client finds it by its address: in the stash, or
@@ -210,11 +210,11 @@ pub trait Scheme {
     /// error of storage, the ORAM is half full and broken.
     fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error>;
 
-    /// Reads the whole tree, and calls `visit` for each block with the leaf it is mapped to.
-    /// Storage sees a scan.
+    /// Reads the whole tree, and calls `visit` with the location, address and leaf of each block,
+    /// including those on the client. Storage sees a scan.
     ///
     /// # Errors
-    /// Any error of storage.
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and any error of storage.
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error>;
 }
 

@@ -21,7 +21,8 @@ use crate::store::{BucketStore, Capabilities};
 /// Path ORAM, without a position map.
 ///
 /// An access reads one path, opens the whole path, and writes it back. Storage sees a uniformly
-/// random leaf, which is used once, and `L + 1` buckets read and written.
+/// random leaf, which is used once. It sees the buckets of this path read and written: `L + 1`, or
+/// fewer with a tree top on the client.
 ///
 /// `S` holds the tree: a [`BucketStore`], or a [`TagTree`] in simulations.
 pub struct PathScheme<S: PathTree> {

@@ -17,9 +17,10 @@ use crate::seal::{MaskRun, Region, Sealer, WriteCounter};
 use crate::stash::{BlockArena, PathPlan, Stash};
 use crate::store::{Blanks, BucketStore, Capabilities, Sealed};
 
-/// The storage side of one tree: reads and writes paths.
+/// Reads and writes the paths of one tree in storage.
 pub(super) trait PathTrips {
-    /// Returns a fresh counter for the next write: a value that was never returned before.
+    /// Returns a fresh counter for the next write: a value that was never returned before. A tree
+    /// without encryption always returns 0.
     fn fresh_counter(&mut self) -> Result<u64, Error>;
 
     fn aes_blocks(&self) -> u64;
@@ -32,8 +33,9 @@ pub(super) trait PathTrips {
     /// Announces to storage that the path to `leaf` will be read.
     fn prefetch(&mut self, leaf: Leaf);
 
-    /// Reads the path to `leaf` and opens it into the transit area of `blocks`. Puts each of its
-    /// blocks, the root's first, into `stash`, which must have room for them.
+    /// Reads the path to `leaf` from storage and opens it into the transit area of `blocks`. Puts
+    /// the path's real blocks into `stash`, from the highest bucket down. The stash must have room
+    /// for a path.
     fn open_path(
         &mut self,
         leaf: Leaf,
@@ -74,7 +76,7 @@ pub(super) trait PathTrips {
         visit: &mut dyn FnMut(Location, u64, Leaf),
     ) -> Result<(), Error>;
 
-    /// Writes all buckets, with blocks of zeros and the tags of `tree`.
+    /// Writes all buckets in storage: blocks of zeros with the addresses and leaves in `tree`.
     fn fill(&mut self, tree: TagTree, client: &Client) -> Result<(), Error>;
 }
 
@@ -94,14 +96,14 @@ impl<S: BucketStore> PathTree for S {
 pub(super) enum BodyCounters {
     /// The counter stored in the header (Path ORAM).
     Stored,
-    /// The number of evictions that have written the bucket, out of this number of evictions (RAW
-    /// ORAM's `IV1`).
+    /// The number of evictions that have written the bucket (RAW ORAM's `IV1`). The field is the
+    /// number of all evictions of the tree.
     Evictions(u64),
 }
 
-/// The untrusted side of one tree, and the state needed to read and write it.
+/// Reads and writes the paths of one tree: holds its store, bucket format, sealer and buffers.
 pub struct PathIo<S: ?Sized> {
-    /// Levels above this one are kept on the client.
+    /// The first level in storage. The client keeps the levels above.
     first_level: u8,
     format: BucketFormat,
     sealer: Sealer,
@@ -267,7 +269,8 @@ fn body_run(bucket: &TripBucket<'_>, counter: u64) -> MaskRun {
     MaskRun::new(Region::Body, counter, bucket.id, 0, bucket.sizes.body_bytes)
 }
 
-/// Writes the pieces of `trip`, whose blanks `seal` fills.
+/// Writes the pieces of `trip`. `seal` fills the buffers that the store provides ([`Blanks`]).
+/// Fails if the store provides none.
 #[inline]
 fn write_sealed(
     store: &mut dyn BucketStore,

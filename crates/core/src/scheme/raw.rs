@@ -28,7 +28,7 @@ pub struct RawScheme<S: PathTree> {
     io: S::Trips,
     client: Client,
     evict_period: u32,
-    /// AO accesses since the last EO access.
+    /// AO accesses since the last EO access that was due. An early EO access does not reset this.
     accesses_since_eviction: u32,
     /// Number of EO accesses so far (G in the paper). Public.
     evictions: u64,
@@ -190,8 +190,8 @@ impl<S: PathTree> Scheme for RawScheme<S> {
         Ok(())
     }
 
-    /// Makes the next EO access early. The order of EO accesses stays the same, and the count of AO
-    /// accesses until the next one is not reset.
+    /// Makes the next EO access early. The order of EO accesses stays the same. The count of AO
+    /// accesses is not reset, so the next EO access that is due is not delayed.
     fn evict(&mut self, _: &mut dyn CryptoRng) -> Result<(), Error> {
         self.client.begin()?;
         self.evict_only()?;

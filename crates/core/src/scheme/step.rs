@@ -10,8 +10,8 @@ use crate::stash::StashView;
 pub enum PathAction {
     /// The scheme reads all blocks of the path into the stash.
     Read,
-    /// The scheme reads one block of the path (AO access of RAW ORAM). A dummy access does the
-    /// same.
+    /// The scheme takes one block out of the path, or none in a dummy access (access-only accesses
+    /// of RAW ORAM).
     Take,
     /// The scheme fills the path from the stash and writes it.
     Write,
@@ -22,7 +22,8 @@ pub enum PathAction {
 pub enum StepPhase {
     /// The step is before the action.
     Before,
-    /// The step is after the action, before the access serves its block.
+    /// The step is after the action. After [`PathAction::Read`] and [`PathAction::Take`], the
+    /// access has not served its block yet.
     After,
 }
 

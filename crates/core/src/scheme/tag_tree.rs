@@ -150,7 +150,7 @@ impl TagTree {
         let bucket = self.slots_of_mut(leaf, level.into());
         let place = bucket.iter().position(|slot| *slot == tag).expect("the bucket holds the tag");
         bucket[place] = DUMMY.to_le_bytes();
-        // Keep the blocks first.
+        // Keep the blocks before the dummies.
         bucket[place..].rotate_left(1);
         true
     }

@@ -4,7 +4,8 @@ use super::COUNTER_BYTES;
 use super::xor::xor;
 use crate::pieces::{Frames, Span};
 
-/// Blank space for the pieces of one write. Only sealed bytes and counters can be written there.
+/// Blank space for the pieces of one write. Only sealed bytes, counters and
+/// [records](crate::records) can be written there.
 pub struct Blanks<'a> {
     buffer: &'a mut [u8],
     spans: &'a [Span],
@@ -123,7 +124,7 @@ impl<'a> Blanks<'a> {
 pub struct Sealed<'a>(Frames<'a>);
 
 impl<'a> Sealed<'a> {
-    /// The contents that storage gets: ciphertext and counters. Public.
+    /// The contents that storage gets: ciphertext, counters and records. Public.
     pub fn frames(&self) -> Frames<'a> {
         self.0
     }

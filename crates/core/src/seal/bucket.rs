@@ -156,7 +156,7 @@ impl BucketKeys {
         blanks.copy_sealed(pieces.head, NONCE_BYTES, &tag.finalize());
     }
 
-    /// Verifies that the bucket was sealed under the name `name`.
+    /// Verifies that the bucket was sealed under the name `name`. `None` if it was not.
     pub(super) fn verify<'f>(
         &self,
         name: BucketName,

@@ -24,9 +24,9 @@ use crate::pieces::TreeId;
 /// Bytes of a master key, and of a salt.
 const KEY_BYTES: usize = 32;
 
-/// Maximum number of eras begun by checkpoints that a client keeps; the rounding in
-/// `begin_era_if_due` allows less than twice this number. In a tree of 2^23 leaves with 2^10 spare
-/// places, this is the number of checkpoints while every bucket is rewritten twice.
+/// Target for the number of eras begun by checkpoints that a client keeps. Because of the rounding
+/// in `begin_era_if_due`, the client may keep almost twice this number. In a tree of 2^23 leaves
+/// with 2^10 spare places, this is the number of checkpoints while every bucket is rewritten twice.
 pub const CHECKPOINT_ERAS_MAX: u64 = 1 << 14;
 
 /// The key from which the keys of all eras are derived. Secret; wiped from memory when dropped.
@@ -182,7 +182,7 @@ impl EraSealer {
         eras[era].1.seal(name, table, blocks, (blanks, pieces), scratch);
     }
 
-    /// Verifies that the bucket was sealed by the eviction in its name.
+    /// Verifies that the bucket was sealed by the eviction in its name. `None` if it was not.
     #[inline]
     pub(crate) fn verify<'f>(
         &self,

@@ -30,7 +30,8 @@ const LANES: usize = 64;
 /// A tail of at most this many blocks is cheaper to process one by one than as a padded batch.
 const TAIL_MAX: usize = 8;
 
-/// The part of a bucket to which a mask applies. Every counter block contains its number.
+/// The part of a bucket to which a mask applies. Every counter block contains the number of its
+/// region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
     /// The header: addresses of the blocks.

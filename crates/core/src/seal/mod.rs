@@ -7,7 +7,7 @@
 //! ```
 //!
 //! where `i` numbers the 16-byte chunks of the region (Tiny ORAM, section IV-D). A bucket has two
-//! regions, because RAW ORAM rewrites the header without the rest:
+//! regions, because RAW ORAM rewrites the header without the body:
 //!
 //! | region | contents | counter in Path ORAM | counter in RAW ORAM |
 //! |---|---|---|---|

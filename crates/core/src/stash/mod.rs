@@ -1,4 +1,4 @@
-//! The client's working memory: blocks that are in no bucket of the tree.
+//! The client's working memory: blocks that are in no bucket in storage.
 //!
 //! - `Stash`: the fully associative stash of the papers, with a bound.
 //! - `PathPlan`, filled by PushToLeaf: the slot of the path that each block goes to (Tiny ORAM,
@@ -112,17 +112,17 @@ impl Stash {
     /// Drops the blocks for which `keep` returns false, and frees their places. The remaining
     /// blocks keep their order.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockArena) {
-        let mut kept = 0;
+        let mut remaining = 0;
         for i in 0..self.len {
             let entry = self.entries[i];
             if keep(&entry) {
-                self.entries[kept] = entry;
-                kept += 1;
+                self.entries[remaining] = entry;
+                remaining += 1;
             } else {
                 blocks.free(entry.place);
             }
         }
-        self.len = kept;
+        self.len = remaining;
     }
 
     /// Algorithm 1: moves as many blocks as possible, each as deep as possible, from the stash into

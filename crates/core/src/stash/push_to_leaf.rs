@@ -166,7 +166,8 @@ mod tests {
 
     #[test]
     fn figure_3_of_tiny_oram() {
-        // Z = 2, evict to leaf 1; A on leaf 1 goes to b2 because b1 is full, B then only to b3.
+        // Z = 2, eviction to leaf 1. Block A of the figure (here address 3) goes to b2, because b1
+        // is full. Block B (address 4) then has room only in b3.
         let geometry = Geometry::uniform(2, 2).unwrap();
         let leaves = [1, 1, 3, 1, 3];
         let mut stash = Stash::new(leaves.len(), zero());

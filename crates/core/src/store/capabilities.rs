@@ -70,7 +70,8 @@ impl Capabilities {
         KNOWN.iter().filter(move |(one, ..)| self.contains(*one))
     }
 
-    /// Fails if a store lacks one of these capabilities. Sends no request to the store.
+    /// Fails with [`ErrorKind::StoreMismatch`] if a store lacks one of these capabilities. Sends no
+    /// request to the store.
     pub(crate) fn check(self, store: &dyn BucketStore) -> Result<(), Error> {
         let missing = self.missing_from(store.capabilities());
         if missing == Self::NONE {
@@ -103,7 +104,7 @@ impl BitOr for Capabilities {
     }
 }
 
-/// A human-readable description.
+/// The descriptions of the capabilities, separated by commas; "nothing more" if there are none.
 impl fmt::Display for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::NONE {

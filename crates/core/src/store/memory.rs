@@ -13,8 +13,8 @@ use crate::layout::{Layout, LayoutKind, LevelPlace};
 pub use crate::memory::Pages;
 use crate::memory::{NoMemory, Region};
 
-/// A store that keeps all trees in one anonymous mapping, with huge pages if the system provides
-/// them.
+/// A store that keeps all trees in one anonymous mapping (without the feature `mmap`: in one
+/// allocation), with huge pages if the system provides them.
 ///
 /// Pages that were never written take no memory, so creating a store takes no time, whatever its
 /// size.

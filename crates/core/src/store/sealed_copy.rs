@@ -82,9 +82,9 @@ impl SealedCopy {
         Ok(())
     }
 
-    /// Writes the buckets that were ever written, in one trip, and returns their amount. The
-    /// remaining buckets are zeros, which a store returns for absent buckets anyway, so they take
-    /// no space.
+    /// Writes the buckets that are not all zeros, in one trip, and returns their amount. Leaves out
+    /// all other buckets, because a store returns zeros for absent buckets anyway. Makes no trip if
+    /// no bucket is left.
     ///
     /// # Errors
     /// The errors of [`BucketStore::write`], and [`StoreErrorKind::Refused`] if the buckets of `to`

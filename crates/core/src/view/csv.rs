@@ -7,11 +7,11 @@
 //! | `operation` | `prefetch`, `read`, `write` or `flush` |
 //! | `tree` | number of the tree |
 //! | `level`, `index` | place of the bucket: the path to leaf `l` passes index `l mod 2^level` |
-//! | `bucket` | its unique number in the tree |
+//! | `bucket` | number of the bucket, unique in the tree |
 //! | `part` | `whole`, `header`, or `slot 0`, `slot 1`, … |
 //! | `bytes` | bytes that moved |
 //! | `micros` | time of the call, in microseconds since the start of the recording |
-//! | `party` | the share server that saw it, from 1 |
+//! | `party` | the share server that saw the event, from 1 |
 //!
 //! The root is level 0. Columns from `tree` to `part` are empty for a flush. `micros` is empty if
 //! times were not recorded, and `party` if storage is a single store or all servers saw the event.

@@ -75,10 +75,10 @@ pub trait EventSink {
     /// call returns.
     fn record(&mut self, event: &Event, contents: &[u8]);
 
-    /// Records who works on a call from now on: storage, on the given `operation`, or, if
-    /// `operation` is `None`, the client, to seal a write or because the call has ended.
-    /// [`record`](Self::record) is called while the client works. The last call is always with
-    /// `None`, after all pieces were recorded.
+    /// Records which side works on a call from now on. `Some`: storage works on this operation.
+    /// `None`: the client works, because it seals a write or because the call has ended.
+    /// [`record`](Self::record) is called while the client works. After the last piece of a call is
+    /// recorded, [`Recorder`](super::Recorder) calls this method with `None`.
     fn switch_to(&mut self, operation: Option<Operation>) {
         let _ = operation;
     }

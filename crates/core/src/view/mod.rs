@@ -3,8 +3,8 @@
 //! A [`Recorder`] wraps any store and reports every call to an [`EventSink`]: the pieces of buckets
 //! requested, their order, the grouping into trips, and the sealed bytes that moved. It has the
 //! position of storage, below the seal, so it cannot see a secret: no address, no leaf of the
-//! position map and no plaintext passes [`BucketStore`]. A recorded view contains exactly what
-//! storage learns, except for the time.
+//! position map and no plaintext passes [`BucketStore`]. The recorded events are exactly what
+//! storage learns, except for times, which only a view file has.
 //!
 //! - [`Event`]: one piece of one call. A view is a sequence of events.
 //! - [`PeerMessage`]: a message between share servers, as one of them saw it. [`Observed`] is

@@ -126,11 +126,12 @@ pub struct PeerMessage {
     /// The level of the buckets being written; 0 for the message that ends the data that the sender
     /// deals.
     pub round: u8,
-    /// The index of the part that the message carries of every block.
+    /// Every block is sent in parts: the index of the part in this message.
     pub part: u32,
     /// The number of shares in the message.
     pub shares: u8,
-    /// The number of shares in the message that are seeds.
+    /// The number of shares in the message that are sent as seeds, from which the receiver computes
+    /// the shares.
     pub seeds: u8,
     /// The length of the message in bytes.
     pub bytes: u64,

@@ -13,7 +13,7 @@ pub struct Tally {
 /// The sum over all calls of one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
-    /// Number of calls.
+    /// Number of calls. Calls without pieces have no event and are not counted.
     pub trips: u64,
     /// Number of pieces. A flush has no piece and counts as one.
     pub events: u64,

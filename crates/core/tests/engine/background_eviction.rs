@@ -27,7 +27,7 @@ const LEAF_LEVEL: u8 = 8;
 const LEAVES: u64 = 1 << LEAF_LEVEL;
 const BLOCK_BYTES: usize = 16;
 
-/// Number of blocks: half of the slots of a uniform tree with Z = 4.
+/// Number of blocks: about half of the slots of a uniform tree with Z = 4.
 const CAPACITY: u64 = 4 * LEAVES;
 
 /// A stash bound so small that every profile needs background evictions.
@@ -217,9 +217,9 @@ fn take_path(events: &mut Vec<Event>, requested: Option<u64>) -> ObservedPath {
     ObservedPath { leaf: leaf.index(), requested, shape }
 }
 
-/// Pairs the leaf of each access with the leaves of evictions between it and the previous access to
-/// its block, up to 30 of them. During that time, the block may have waited in the stash, already
-/// mapped to the leaf of the access.
+/// For each access, pairs its leaf with the leaves of the first evictions (at most 30) since the
+/// previous access to the same block. During that time, the block may have waited in the stash,
+/// already mapped to the leaf of the access.
 fn foreshadowed(paths: &[ObservedPath]) -> Vec<Return> {
     const EVICTIONS: usize = 30;
     let mut evicted = Vec::new();

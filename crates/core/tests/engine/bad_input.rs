@@ -248,7 +248,7 @@ fn is_corrupt_at_once(bend: Bend) {
     }
 }
 
-// ───────────────────────────── the store: lies ─────────────────────────────
+// ───────────────────────────── the store: tampering ─────────────────────────────
 
 /// Tests that after bit flips in any byte of storage, including padding, an ORAM serves all
 /// requests or reports corrupt storage.
@@ -302,8 +302,8 @@ fn counters_that_lie_are_served_or_corrupt() {
     outcomes.assert_both();
 }
 
-/// Tests copies of every bucket over every other bucket, which are well-formed but in the wrong
-/// place. An ORAM must serve all requests or report corrupt storage.
+/// Copies each bucket over each other bucket, so that it is well-formed but in the wrong place. An
+/// ORAM must serve all requests or report corrupt storage.
 #[test]
 fn buckets_in_the_wrong_place_are_served_or_corrupt() {
     let mut outcomes = Outcomes::default();
@@ -412,7 +412,7 @@ fn assert_must_reopen(oram: &mut dyn Small) {
     assert_eq!((block, oram.store().rule.calls), ([0xA5; 16], calls));
 }
 
-// ───────────────────────────── ORAMs to be wronged ─────────────────────────────
+// ───────────────────────────── ORAMs under test ─────────────────────────────
 
 /// Path or RAW ORAM with five blocks of 16 bytes, and its store.
 trait Small: Front {
@@ -508,7 +508,7 @@ fn kind<T>(outcome: Result<T, Error>) -> ErrorKind {
     outcome.err().expect("the operation must fail").kind()
 }
 
-// ───────────────────────────── stores that do wrong ─────────────────────────────
+// ───────────────────────────── faulty stores ─────────────────────────────
 
 #[derive(Clone, Copy)]
 enum StoreFault {

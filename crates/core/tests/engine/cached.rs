@@ -21,7 +21,7 @@ use crate::support::failing::failing;
 
 const POLICIES: [RemapPolicy; 2] = [RemapPolicy::AtAccess, RemapPolicy::Delayed];
 
-// ───────────────────────────── making them ─────────────────────────────
+// ───────────────────────────── setup ─────────────────────────────
 
 fn coins(seed: u64) -> StdRng {
     StdRng::seed_from_u64(seed)
@@ -228,10 +228,10 @@ fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
     check(&mut free);
 }
 
-// ───────────────────────────── how many accesses ─────────────────────────────
+// ───────────────────────────── numbers of accesses ─────────────────────────────
 
-/// A Freecursive ORAM behind a cache, with 1024 data blocks, 32 position-map blocks of which 4 fit
-/// the PLB, and counters that overflow.
+/// A Freecursive ORAM behind a cache, with 1024 data blocks, 32 position-map blocks, and counters
+/// that overflow. The PLB (the cache of position-map blocks) holds 4 of the 32.
 fn behind_a_cache(
     policy: RemapPolicy,
 ) -> CachedOram<FreecursiveOram<PathScheme<MemoryStore>, StdRng>> {
@@ -248,7 +248,7 @@ fn behind_a_cache(
 }
 
 /// Tests that with delayed remapping the number of path accesses, which storage sees, does not
-/// depend on coins, data or operations.
+/// depend on data or operations.
 #[test]
 fn with_delayed_remapping_the_number_of_accesses_depends_only_on_addresses() {
     let [mut one, mut other] = [(); 2].map(|()| behind_a_cache(RemapPolicy::Delayed));
@@ -295,7 +295,7 @@ fn victims_cost_data_accesses_or_position_map_accesses() {
     }
 }
 
-/// Tests that without a PLB taking a block out and putting it back each need the whole chain of
+/// Tests that without a PLB, taking a block out and putting it back each need the whole chain of
 /// position-map blocks.
 #[test]
 fn without_a_plb_taking_and_putting_back_need_the_whole_chain() {

@@ -20,7 +20,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::failing::failing;
 
-// ───────────────────────────── making them ─────────────────────────────
+// ───────────────────────────── setup ─────────────────────────────
 
 type PathFreecursive<S = MemoryStore> = FreecursiveOram<PathScheme<S>, StdRng>;
 type RawFreecursive<S = MemoryStore> = FreecursiveOram<RawScheme<S>, StdRng>;
@@ -318,7 +318,7 @@ fn a_batch_is_served_in_order() {
     assert_eq!((before, after), ([0; 16], [1; 16]));
 }
 
-// ───────────────────────────── how many accesses ─────────────────────────────
+// ───────────────────────────── numbers of accesses ─────────────────────────────
 
 /// Number of path accesses per request of `workload`, after every block was written in order.
 fn accesses_per_request(config: &FreecursiveConfig, workload: Workload) -> f64 {
@@ -678,7 +678,7 @@ fn a_full_stash_refuses_loses_nothing_and_recovers() {
                 assert_eq!(error.kind(), ErrorKind::StashFull);
                 assert_eq!(oram.tally(), before);
                 refusals += 1;
-                // Some never recover, because the tree is completely full.
+                // Some ORAMs never recover, because their tree is completely full.
                 for _ in 0..1000 {
                     oram.evict().unwrap();
                     if oram.stash().blocks() <= 4 {

@@ -50,8 +50,8 @@ fn raw_oram() {
     }
 }
 
-/// Tests that storage under the default parameters has the golden digests, after each block was
-/// written.
+/// Tests that storage under the default parameters has the golden digests, after every block was
+/// written once.
 #[test]
 fn defaults() {
     let path = TreeConfig::path(1000, 64).unwrap();
@@ -247,8 +247,8 @@ const fn read(address: u64) -> Request {
     Request { address, fill: None }
 }
 
-/// The requests. In the fill byte of a write, the high digit is the address, and the low digit is
-/// the number of the request.
+/// The requests. In the fill byte of a write, the high hexadecimal digit is the address, and the
+/// low digit is the number of the request.
 const WORKLOAD: [Request; 12] = [
     write(3, 0x30),
     write(0, 0x01),

@@ -90,7 +90,7 @@ fn is_found(tree: &TreeConfig, place: Option<&(Location, Leaf)>) -> bool {
     }
 }
 
-// ───────────────────────────── which are served ─────────────────────────────
+// ───────────────────────────── blocks that are served ─────────────────────────────
 
 /// Serves random requests. Checks that exactly the blocks that the client finds by address are
 /// served without an access. Returns the number of hits.
@@ -222,7 +222,7 @@ fn a_rotating_backend_serves_what_it_holds() {
                 assert_eq!(seen, *held);
                 held[0] = n;
                 if coins.random_range(0..20) == 0 {
-                    oram = brought_back(&config, oram);
+                    oram = restored(&config, oram);
                     returned += 1;
                 }
             }
@@ -256,7 +256,7 @@ fn client_blocks(oram: &Rotating) -> Vec<(ClientLocation, u64, Leaf, Vec<u8>)> {
 }
 
 /// The same ORAM, restored on a new client.
-fn brought_back(config: &RawConfig, mut oram: Rotating) -> Rotating {
+fn restored(config: &RawConfig, mut oram: Rotating) -> Rotating {
     let blocks = client_blocks(&oram);
     let mut table =
         LivePosMap::new(config.tree.capacity, config.tree.geometry.leaf_level()).unwrap();
@@ -265,13 +265,13 @@ fn brought_back(config: &RawConfig, mut oram: Rotating) -> Rotating {
         .for_each(|(address, mapping)| table.set(address, mapping));
     let evictions = oram.backend().evictions();
     let accesses_since_eviction = oram.backend().accesses_since_eviction();
-    let kept = RestoredState { evictions, accesses_since_eviction, table };
+    let state = RestoredState { evictions, accesses_since_eviction, table };
     let coins = StdRng::from_rng(oram.coins_mut());
     let eras = oram.backend().sealer().eras().cloned().collect();
     let sealer = EraSealer::new(master(), TreeId(0), eras);
     let store = oram.into_store();
     let config = RotatingConfig::flat(config.clone());
-    let mut oram = DurableRawOram::resume(&config, sealer, store, kept, coins).unwrap();
+    let mut oram = DurableRawOram::resume(&config, sealer, store, state, coins).unwrap();
     for (location, address, leaf, bytes) in &blocks {
         oram.restore_client_block(*location, *address, *leaf, bytes).unwrap();
     }
@@ -304,7 +304,8 @@ fn a_full_set_refuses_further_restored_blocks() {
 
 const CROWD: u64 = 150;
 
-/// A tree that mostly consists of its tree top, so that blocks waiting for a set fill the stash.
+/// A tree with four of its seven levels on the client, so that blocks waiting for a set fill the
+/// stash.
 fn crowded(ways: u16) -> TreeConfig {
     let mut tree = TreeConfig::new(CROWD, BLOCK_BYTES, Geometry::uniform(6, 2).unwrap(), 6);
     (tree.tree_top_levels, tree.tree_top) = (4, TreeTopKind::SetAssociative { ways });

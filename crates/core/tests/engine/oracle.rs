@@ -23,7 +23,8 @@ use rand::{RngExt, SeedableRng};
 // ───────────────────────────── the grid ─────────────────────────────
 
 /// Tests that Path ORAM behaves like its reference, for every combination of capacity, slots per
-/// level, and tree top. The other parameters are drawn at random for each combination.
+/// level, and number of tree-top levels. The other parameters are drawn at random for each
+/// combination.
 #[test]
 fn path_oram_is_its_reference() {
     for_each_point(|point, coins| {
@@ -194,8 +195,8 @@ impl Reference for ReferenceRaw<StdRng> {
     }
 }
 
-/// Runs single accesses and batches on the engine and the reference, and compares the complete
-/// state after each.
+/// Runs single accesses and batches on the engine and the reference. After each, compares the
+/// answers, the leaves that storage saw, and the stash.
 ///
 /// In a batch, the engine looks up the next position before it serves an access. It still draws its
 /// coins in the order of single accesses, because serving an access draws no coins.
@@ -369,7 +370,7 @@ fn tight_tree() -> (TreeConfig, impl BucketStore, Log, Sealer) {
     (config, store, log, sealer)
 }
 
-/// Sends batches until enough of them were refused halfway, and checks that refusals lose no data.
+/// Sends batches until 20 of them were refused halfway, and checks that refusals lose no data.
 fn refusals_are_harmless<B: Scheme>(oram: &mut FlatOram<B, StdRng>, log: &Log, seed: u64) {
     let coins = &mut StdRng::seed_from_u64(!seed);
     let mut array = PlainArray::new(oram.config());
@@ -454,9 +455,10 @@ fn a_new_block_fits_beside_a_stash_at_its_bound_and_a_full_path() {
     }
 }
 
-// ───────────────────────────── what it costs ─────────────────────────────
+// ───────────────────────────── costs ─────────────────────────────
 
-/// Tests that RAW ORAM needs about a third of the AES blocks of Path ORAM: Tiny ORAM, section IV-B.
+/// Tests that RAW ORAM needs at most a third of the AES blocks of Path ORAM: Tiny ORAM, section
+/// IV-B.
 #[test]
 fn raw_oram_needs_a_third_of_the_aes_blocks_of_path_oram() {
     const CAPACITY: u64 = 1 << 20;
@@ -464,7 +466,8 @@ fn raw_oram_needs_a_third_of_the_aes_blocks_of_path_oram() {
     let raw = RawConfig::new(CAPACITY, 64).unwrap();
     // 21 levels; header 1, labels 1, blocks 16; each read and written.
     assert_eq!(AesBlocks::of(&path).path_access(), 2 * 21 * (1 + 1 + 16));
-    // 20 levels; headers read and written, and one block; plus a fifth of a whole path.
+    // 20 levels. Five accesses: headers read and written, and one block (4 AES blocks). Then one
+    // whole path.
     let period = AesBlocks::of(&raw.tree).raw_period(raw.evict_period);
     assert_eq!(period, 5 * (2 * 20 + 4) + 2 * 20 * (1 + 1 + 20));
     assert!(3 * period <= u64::from(raw.evict_period) * AesBlocks::of(&path).path_access());

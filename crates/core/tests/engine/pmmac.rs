@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-// ───────────────────────────── making them ─────────────────────────────
+// ───────────────────────────── setup ─────────────────────────────
 
 /// Memory that drops writes on request.
 type Untrusted = Faulty<MemoryStore, DropsWrites>;
@@ -279,7 +279,7 @@ fn a_flipped_bit_in_a_slot_is_detected() {
         let buckets = pair.oram.filled();
         assert!(!buckets.is_empty());
         let bucket = buckets[pair.coins.random_range(0..buckets.len())];
-        // One bit of every slot, because one of them holds a live block.
+        // Flip one bit of every slot, because one of the slots holds a live block.
         let slots = pair.oram.tree().geometry.slots(usize::from(bucket.level()));
         for slot in 0..slots as u16 {
             let span = pair.bucket(bucket, Part::Slot(slot));
@@ -418,8 +418,9 @@ fn dropped_writes_are_detected() {
     }
 }
 
-/// Tests with a replayed copy of a block in the stash next to the current block, which is accessed
-/// repeatedly. Each access must return the right answer or an error.
+/// Replays an old copy of the first bucket in storage between requests, so that stale copies of
+/// blocks come to the stash next to the current ones. Each access must return the right answer or
+/// an error.
 #[test]
 fn a_stale_copy_beside_the_block_never_answers() {
     let mut refused = 0;

@@ -29,7 +29,7 @@ fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
     *among.choose(coins).expect("the choices must not be empty")
 }
 
-/// Draws small trees of many forms, from tight ones to ones with spare levels.
+/// Draws a small tree of any form, tight or with spare levels.
 fn any_config(coins: &mut StdRng) -> RawConfig {
     let capacity = pick(&[1, 2, 7, 64, 100, 255, 256, 500], coins);
     let profile = pick(&[&[2][..], &[3], &[5], &[1, 2, 3, 4], &[6, 1, 1, 5]], coins);
@@ -53,7 +53,7 @@ fn any_config(coins: &mut StdRng) -> RawConfig {
     RawConfig::of_tree(tree, pick(&[1, 2, 3, 5, 8], coins))
 }
 
-/// Draws small trees like [`any_config`], with position maps of many depths in the tree.
+/// Draws a small tree like [`any_config`], with a position map of any depth in the tree.
 fn any_recursive_config(coins: &mut StdRng) -> RotatingConfig {
     loop {
         let mut raw = any_config(coins);
@@ -108,7 +108,7 @@ impl Expected {
         let leaves = config.tree.geometry.leaves();
         let mut expected =
             Self { config: config.clone(), table: HashMap::new(), evictions: 0, trips: Vec::new() };
-        // A new tree is as if every path had been evicted to once.
+        // A new tree counts as if every path had been evicted once.
         (0..leaves).for_each(|_| expected.write_next());
         expected.trips.clear();
         expected
@@ -216,7 +216,7 @@ struct SavedState {
     taken: Vec<TakenSlot>,
 }
 
-fn keep(oram: &mut Rotating) -> SavedState {
+fn save(oram: &mut Rotating) -> SavedState {
     oram.backend_mut().mark_durable();
     let backend = oram.backend();
     SavedState {
@@ -229,20 +229,20 @@ fn keep(oram: &mut Rotating) -> SavedState {
     }
 }
 
-fn resume(config: &RotatingConfig, kept: &SavedState, store: Store, seed: u64) -> Rotating {
+fn resume(config: &RotatingConfig, saved: &SavedState, store: Store, seed: u64) -> Rotating {
     let tree = &config.raw.tree;
-    let sealer = EraSealer::new(master(), tree.tree, kept.eras.clone());
-    let SavedState { evictions, accesses_since_eviction, .. } = *kept;
+    let sealer = EraSealer::new(master(), tree.tree, saved.eras.clone());
+    let SavedState { evictions, accesses_since_eviction, .. } = *saved;
     let mut table =
         LivePosMap::new(config.client_entries().unwrap(), tree.geometry.leaf_level()).unwrap();
-    kept.table.iter().for_each(|(entry, mapping)| table.set(*entry, *mapping));
+    saved.table.iter().for_each(|(entry, mapping)| table.set(*entry, *mapping));
     let state = RestoredState { evictions, accesses_since_eviction, table };
     let coins = StdRng::seed_from_u64(seed);
     let mut oram = DurableRawOram::resume(config, sealer, store, state, coins).unwrap();
-    for (location, address, leaf, bytes) in &kept.blocks {
+    for (location, address, leaf, bytes) in &saved.blocks {
         oram.restore_client_block(*location, *address, *leaf, bytes).unwrap();
     }
-    kept.taken.iter().for_each(|slot| oram.restore_taken_slot(*slot).unwrap());
+    saved.taken.iter().for_each(|slot| oram.restore_taken_slot(*slot).unwrap());
     oram.begin_era();
     oram
 }
@@ -317,8 +317,8 @@ fn outlives(any_config: impl Fn(&mut StdRng) -> RotatingConfig) {
         let mut oram = make_any(&config, seed);
         let mut array = vec![vec![0u8; tree.block_bytes]; config.data_blocks() as usize];
         for crash in 0..4 {
-            let kept = keep(&mut oram);
-            let kept_array = array.clone();
+            let saved = save(&mut oram);
+            let saved_array = array.clone();
             let seen_before = oram.backend_mut().store_mut().sink().len();
             // Continue until the state allows no more accesses, or stop earlier.
             let requests = match oram.backend().accesses_left() {
@@ -342,8 +342,8 @@ fn outlives(any_config: impl Fn(&mut StdRng) -> RotatingConfig) {
             let seen_before = store.sink().len();
             log.truncate(coins.random_range(0..=log.len()));
             store.sink_mut().shrink_to_fit();
-            oram = resume(&config, &kept, store, coins.random());
-            array = kept_array;
+            oram = resume(&config, &saved, store, coins.random());
+            array = saved_array;
             for logged in &log {
                 carry_out(&mut oram, &mut array, logged);
             }
@@ -443,7 +443,7 @@ fn an_oram_with_its_position_map_in_the_tree_is_an_array() {
 
 #[test]
 fn forgotten_blocks_read_as_zeros_even_if_a_stale_copy_has_the_current_leaf() {
-    // Two leaves: every other draw maps a block to the path of a stale copy.
+    // Two leaves: about every other draw maps a block to the path of a stale copy.
     let mut config = RawConfig::with_z_a(4, 16, 4, 1, 10).unwrap();
     config.tree.geometry = Geometry::uniform(1, 4).unwrap();
     let mut oram = make(&config, 1);
@@ -523,18 +523,18 @@ fn refused(oram: &mut Rotating, defect: &str) {
 fn every_flipped_bit_that_could_be_read_is_detected() {
     let (config, mut oram) = settled();
     let (current, stale) = places(&config, &oram);
-    let kept = keep(&mut oram);
+    let saved = save(&mut oram);
     let (mut flipped, mut store) = (0, take_store(&mut oram, &config));
     let halves = current.into_iter().flat_map(|bucket| HALVES.map(|tree| (tree, bucket)));
     for (tree, bucket) in halves {
         let bytes = {
-            let mut reopened = resume(&config, &kept, store, 1);
+            let mut reopened = resume(&config, &saved, store, 1);
             let bytes = bytes_of(&mut reopened, tree, bucket).len();
             store = take_store(&mut reopened, &config);
             bytes
         };
         for byte in 0..bytes {
-            let mut oram = resume(&config, &kept, store, 1);
+            let mut oram = resume(&config, &saved, store, 1);
             bytes_of(&mut oram, tree, bucket)[byte] ^= 1 << (byte % 8);
             refused(&mut oram, "changed bytes");
             bytes_of(&mut oram, tree, bucket)[byte] ^= 1 << (byte % 8);
@@ -544,7 +544,7 @@ fn every_flipped_bit_that_could_be_read_is_detected() {
     }
     assert!(flipped > 1000);
     // Damage to stale buckets does not matter.
-    let mut oram = resume(&config, &kept, store, 1);
+    let mut oram = resume(&config, &saved, store, 1);
     for bucket in stale {
         HALVES.iter().for_each(|tree| bytes_of(&mut oram, *tree, bucket).fill(0xEE));
     }
@@ -554,7 +554,7 @@ fn every_flipped_bit_that_could_be_read_is_detected() {
 #[test]
 fn swapped_replayed_and_lost_buckets_are_detected_and_named() {
     let (config, mut oram) = settled();
-    let kept = keep(&mut oram);
+    let saved = save(&mut oram);
     let (current, _) = places(&config, &oram);
     let mut store = take_store(&mut oram, &config);
     let leaf_places: Vec<_> = current
@@ -563,7 +563,7 @@ fn swapped_replayed_and_lost_buckets_are_detected_and_named() {
         .filter(|b| b.level() == config.raw.tree.geometry.leaf_level() + 1)
         .collect();
     for (tamper, defect) in [(0, "another bucket"), (1, "older version"), (2, "nothing")] {
-        let mut oram = resume(&config, &kept, store, 1);
+        let mut oram = resume(&config, &saved, store, 1);
         let intact = oram.backend_mut().store_mut().store_mut().contents().to_vec();
         let [a, b] = [leaf_places[0], leaf_places[1]];
         match tamper {
@@ -593,7 +593,7 @@ fn swapped_replayed_and_lost_buckets_are_detected_and_named() {
 #[test]
 fn writes_of_a_lost_era_are_refused() {
     let (config, mut oram) = settled();
-    let kept = keep(&mut oram);
+    let saved = save(&mut oram);
     let step = |oram: &mut Rotating, fill: u8| {
         for _ in 0..config.raw.evict_period {
             let steps = oram.plan_accesses(&[3]).unwrap();
@@ -603,7 +603,7 @@ fn writes_of_a_lost_era_are_refused() {
     step(&mut oram, 1);
     let lost = oram.backend_mut().store_mut().store_mut().contents().to_vec();
     let store = take_store(&mut oram, &config);
-    let mut oram = resume(&config, &kept, store, 9);
+    let mut oram = resume(&config, &saved, store, 9);
     step(&mut oram, 2);
     oram.backend_mut().store_mut().store_mut().contents_mut().copy_from_slice(&lost);
     refused(&mut oram, "changed bytes");
@@ -635,7 +635,8 @@ fn moves_from_elsewhere_and_oversized_batches_are_refused_untouched() {
 }
 
 /// Tests that a tree top never holds more blocks than the bound that the parameters give. The trees
-/// are as full as possible, and their blocks are used by scans, hot blocks, and uniform requests.
+/// are as full as possible, and their blocks are accessed in scans, a few of them often, and
+/// uniformly at random.
 #[test]
 fn a_tree_top_holds_no_more_blocks_than_a_plan_counts() {
     // Z, A, the level of the leaves, and the levels of the tree top.

@@ -21,7 +21,7 @@ const BLOCKS: u64 = 100;
 const BLOCK_BYTES: usize = 32;
 const EVICT_PERIOD: u32 = 3;
 
-/// A step, with the addresses and leaves in the stash after it.
+/// A step, with the addresses and leaves in the stash when the hook ran.
 type Noted = (PathStep, BTreeMap<u64, Leaf>);
 
 type Steps = Arc<Mutex<Vec<Noted>>>;

@@ -93,8 +93,8 @@ fn a_tag_is_served_like_a_block() {
 }
 
 /// Populates a scheme if `full`, and makes random operations on it: accesses, hits, blocks taken
-/// out and put back, background evictions. Returns everything observable, and the location of each
-/// block at intervals.
+/// out and put back, background evictions. Returns the results and the stash after each operation,
+/// and the location of each block after every 100 operations.
 fn work<B: Scheme + Scheme>(scheme: &mut B, full: bool) -> Vec<String> {
     let mut coins = StdRng::seed_from_u64(3);
     let leaves = scheme.config().geometry.leaves();
@@ -192,8 +192,8 @@ fn a_tree_of_tags_locates_blocks() {
     }
 }
 
-/// Tests that the moves that a tree of tags reports are exactly the changes of location of blocks
-/// on the path.
+/// Tests that a tree of tags reports exactly one move for each block that is on the accessed path
+/// before or after the access.
 #[test]
 fn a_tree_of_tags_reports_each_move() {
     let geometry = Geometry::profile(&[2, 2, 1, 1, 2, 3]).unwrap();

@@ -32,11 +32,11 @@ const NAME: &str = "volume";
 /// Percentage of connections (lines) that are cut.
 const CUT_LINES: u32 = 30;
 
-/// Maximum number of bytes, in either direction, after which a line is cut.
+/// Upper bound (exclusive) on the number of bytes, in either direction, after which a line is cut.
 const CUT_BYTES_MAX: usize = 60_000;
 
-/// Maximum number of attempts to open a volume. During an opening, no session exists that would
-/// retry.
+/// Number of attempts to open a volume before a final attempt, whose result counts. During an
+/// opening, no session exists that would retry.
 const TRIES_MAX: usize = 50;
 
 /// Time limit for the retries of a session: longer than all attempts take, even if every line is

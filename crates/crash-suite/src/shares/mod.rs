@@ -1,7 +1,7 @@
 //! A volume on share servers, in the simulated world. It runs the real servers, each on its own
 //! machine, with a link between any two.
 //!
-//! The client and each server die independently. Any link ends at any message, and a server can
+//! The client and each server die independently. Any link may end at any message, and a server can
 //! also die at any step of its disk. A dead server restarts when the client sends it a request. The
 //! records of the volume are in the store of the world.
 //!
@@ -53,6 +53,7 @@ struct Machines {
     sharing_log: Arc<Mutex<SharingLog>>,
     /// The links between the servers. `None` until the first client connects.
     links: Option<Arc<Links>>,
+    /// The number of batches of requests so far.
     asked: usize,
     /// Whether a server timed out while it waited for another.
     is_stuck: bool,
@@ -346,7 +347,7 @@ impl Machines {
     }
 }
 
-/// Whether a server timed out while it waited for another. No link is slow here, so that is a
+/// Whether a server timed out while it waited for another. No link is slow here, so a timeout is a
 /// defect.
 fn has_waited(answer: &[u8]) -> bool {
     let answer = Answer::decode(answer);

@@ -58,7 +58,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Background evictions per access. `None` if the run stopped because of too many evictions.
+    /// Background evictions per access. `None` if the run stopped because of too many evictions, or
+    /// made no access.
     pub fn evictions_per_access(&self) -> Option<f64> {
         (self.accesses > 0 && !self.ran_away).then(|| self.evictions as f64 / self.accesses as f64)
     }

@@ -45,8 +45,8 @@ mod tests {
     use crate::Error;
     use crate::workload::Workload;
 
-    /// Returns a search on a tree of 256 leaves. The load is high enough and the stash small enough
-    /// that smaller buckets cause background evictions.
+    /// Returns the plan of a search on a tree of 256 leaves. The load is high enough and the stash
+    /// small enough that smaller buckets cause background evictions.
     fn small_plan() -> SearchPlan {
         SearchPlan {
             stash_blocks_max: 20,

@@ -67,7 +67,8 @@ const LEAF_LEVEL_MAX: u8 = 24;
 /// the paper's.
 const TIMED_LEAF_LEVELS: std::ops::RangeInclusive<u8> = 8..=25;
 
-/// Minimum number of levels on the client. With fewer levels, IR-Stash has no effect.
+/// Minimum number of levels on the client in a search by time, if the tree is deep enough. With
+/// fewer levels, IR-Stash has no effect.
 const TREE_TOP_LEVELS_MIN: u8 = 4;
 
 /// Maximum slots per bucket. A search over more slots takes too long.
@@ -76,7 +77,7 @@ const SLOTS_MAX: u16 = 16;
 /// Minimum accesses per run. A shorter run measures nothing useful.
 const ACCESSES_PER_RUN_MIN: u64 = 1000;
 
-/// Upper bound on the space lost by the paper's profiles, as stated in the paper and tested here.
+/// Upper bound on the space lost by the paper's profiles, as stated in the paper.
 const PAPER_SPACE_LOSS_MAX: f64 = 0.01;
 
 /// Maximum number of runs. More runs would not reduce any error that matters.
@@ -86,8 +87,8 @@ fn is_by_slots<J: Judge>(judge: &J) -> bool {
     judge.channels().is_none()
 }
 
-/// Total number of records that a run that simulates time executes to count `records` of them. The
-/// rest is the warm-up.
+/// Number of trace records that a run by time executes: a warm-up, then `records` counted records.
+/// The warm-up is a quarter as long.
 pub fn all_records(records: u64) -> u64 {
     records + records / 4
 }

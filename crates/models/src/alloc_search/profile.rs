@@ -52,8 +52,8 @@ impl Profile {
     }
 
     /// Applies this profile to another tree with leaves on `leaf_level`. The two trees are aligned
-    /// at the leaves. Levels that the client keeps in either tree, and levels above the root of
-    /// this tree, get `z` slots.
+    /// at the leaves. Levels that the client keeps in either tree, and levels above the root of the
+    /// searched tree, get `z` slots.
     ///
     /// Almost all slots, and so almost all lost slots, are near the leaves. Whether a block passes
     /// a level does not depend on levels far below it. So space loss and the number of slots on a

@@ -18,7 +18,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// Number of paths read and written per access, including the access's share of scheduled
+    /// Number of path reads and path writes per access, including the access's share of scheduled
     /// evictions: 2 in Path ORAM, 1 + 2/A in RAW ORAM.
     pub fn paths_per_access(self) -> f64 {
         match self {

@@ -163,7 +163,7 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
     }
 
     /// Whether the number of background evictions is within the limit. If the uniform tree itself
-    /// is too full, no number is.
+    /// is too full, no number is within it.
     fn allows(&self, evictions_per_access: f64, baseline: &Candidate) -> bool {
         let Some(least) = baseline.evictions_per_access() else { return false };
         // Section IV-B of IR-ORAM, constraint 2: the increase of background evictions.
@@ -187,7 +187,7 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         let mut accepted: Option<(usize, Run, f64)> = None;
         for at in (0..tried.len()).rev() {
             let Candidate { profile, verdict: Verdict::Taken, .. } = &tried[at] else { continue };
-            // At best it has no background evictions there.
+            // At best, the profile needs no background evictions on the last tree.
             let at_best = self.plan.slots_moved(profile, 0.0);
             if accepted.as_ref().is_some_and(|(_, _, slots)| *slots <= at_best) {
                 break;

@@ -25,8 +25,8 @@ pub const SEARCHED_LEAF_LEVEL: u8 = 17;
 const DEEPER: u8 = 2;
 
 /// Minimum number of unchanged levels above the searched ones, if the searched tree is shallower
-/// than the volume's. If half of its leaf level is less, that is the minimum. With fewer unchanged
-/// levels, the stash could hold more blocks per subtree than in the volume.
+/// than the volume's. The minimum is lower for small trees: half of the searched tree's leaf level.
+/// With fewer unchanged levels, the stash could hold more blocks per subtree than in the volume.
 const LEVELS_ABOVE: u8 = 8;
 
 impl VolumeTree {

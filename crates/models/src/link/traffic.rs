@@ -49,9 +49,9 @@ impl Traffic {
     /// Latency of a block in seconds if nothing else is in flight and no eviction is due: one round
     /// trip per access.
     pub fn answer_seconds(&self, link: Link) -> f64 {
-        let asked = self.answer_pieces * REQUEST_BYTES + FRAME_BYTES;
+        let request_bytes = self.answer_pieces * REQUEST_BYTES + FRAME_BYTES;
         let seconds = link.round_trip_seconds()
-            + asked / link.up_bytes_per_second()
+            + request_bytes / link.up_bytes_per_second()
             + (self.answer_bytes + FRAME_BYTES) / link.down_bytes_per_second();
         self.accesses * seconds
     }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A request to a medium. Requests are sequential.
+/// A request for consecutive bytes of a medium, which serves one request at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Offset of the first byte.

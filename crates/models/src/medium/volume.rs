@@ -70,7 +70,7 @@ impl VolumeModel {
             leaf_level: levels as u8 - 1,
             evict_period,
             accesses_per_block: 1 + config.cost()?.position_map_depth as u64,
-            // A new tree starts as if each leaf had been evicted once.
+            // A new tree starts as if each path had been evicted once.
             evictions: 1 << (levels - 1),
             since_eviction: 0,
         }))

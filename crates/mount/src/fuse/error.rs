@@ -31,7 +31,7 @@ pub enum MountError {
     Program {
         /// The program's name.
         program: &'static str,
-        /// The program's output on stderr.
+        /// The start of the program's output on stderr, or its exit status if there is no output.
         said: String,
     },
     /// Only root can mount file systems.

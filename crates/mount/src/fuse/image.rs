@@ -64,7 +64,7 @@ impl Filesystem for Image {
         let bytes_max = bytes_max - bytes_max % PAGE_BYTES;
         let refused = || io::Error::other("the kernel refuses the limits of the FUSE session");
         config.set_max_write(bytes_max).map_err(|_| refused())?;
-        // The kernel may lower it.
+        // The kernel may lower this limit.
         let _ = config.set_max_readahead(bytes_max);
         config.set_max_background(BACKGROUND_REQUESTS_MAX).map_err(|_| refused())?;
         // Without it, `> disk` and `cp` truncate the file before they open it, which is refused.

@@ -67,7 +67,8 @@ pub struct FuseMount {
 /// Shows `device` as the file `disk` in `directory`. Only the calling user can access it.
 ///
 /// # Errors
-/// If FUSE is not available, or `directory` is not a mount point.
+/// If FUSE is not available, `directory` is not a directory, or the device's longest request is
+/// shorter than a page.
 pub fn mount_raw(
     device: Arc<dyn BlockDevice>,
     directory: &Path,
@@ -126,8 +127,8 @@ impl FuseMount {
         self.users.wait_until_ended(patience)
     }
 
-    /// Waits, for at most `patience`, until no process has the file open. Returns whether no
-    /// process has.
+    /// Waits, for at most `patience`, until no process has the file open. Returns `false` after a
+    /// timeout.
     pub(crate) fn wait_until_unused(&self, patience: Duration) -> bool {
         self.users.wait_until_none(patience)
     }
@@ -136,7 +137,7 @@ impl FuseMount {
     /// mount is in use, it stays mounted; try again later.
     ///
     /// # Errors
-    /// If the file is open, or the flush fails.
+    /// If the mount is in use, or unmounting or the flush fails.
     pub fn unmount(&mut self) -> Result<(), MountError> {
         if self.session.is_none() {
             return Ok(());

@@ -52,9 +52,9 @@ impl Program {
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        let said = match said.chars().take(MESSAGE_CHARS_MAX).collect::<String>() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = match message.chars().take(MESSAGE_CHARS_MAX).collect::<String>() {
             nothing if nothing.is_empty() => output.status.to_string(),
             something => something,
         };
@@ -70,14 +70,15 @@ mod tests {
     fn a_missing_program_is_named_with_its_package() {
         let empty = tempfile::tempdir().unwrap();
         let error = FUSERMOUNT.find_in([empty.path().to_path_buf()].into_iter()).unwrap_err();
-        let said = error.to_string();
-        assert!(said.contains("fusermount3") && said.contains("apt install fuse3"), "{said}");
+        let message = error.to_string();
+        let names_both = message.contains("fusermount3") && message.contains("apt install fuse3");
+        assert!(names_both, "{message}");
     }
 
     #[test]
     fn the_error_output_of_a_failed_program_is_passed_on() {
         const LS: Program = Program { name: "ls", package: "coreutils" };
-        let said = LS.run(&["/nowhere/at/all".as_ref()]).unwrap_err().to_string();
-        assert!(said.contains("No such file"), "{said}");
+        let message = LS.run(&["/nowhere/at/all".as_ref()]).unwrap_err().to_string();
+        assert!(message.contains("No such file"), "{message}");
     }
 }

@@ -389,7 +389,7 @@ fn only_one_process_serves_a_directory() {
     assert!(matches!(error, MountError::AlreadyServed { pid, .. } if pid == own), "{error}");
     let served = mount_point.registry.find(&mount_point.directory).unwrap().unwrap();
     assert_eq!((served.pid(), served.is_alive()), (own, true));
-    // It has mounted nothing yet: unmounting must not wait for ever.
+    // This process has mounted nothing yet: unmounting must not wait for ever.
     let moment = Duration::from_millis(200);
     let error = unmount_served(&mount_point.directory, &mount_point.registry, moment).unwrap_err();
     assert!(matches!(error, MountError::NotMountedYet { pid, .. } if pid == own), "{error}");
@@ -451,9 +451,9 @@ fn leftovers_of_a_process_that_died_while_mounting_are_taken_down() {
     let device = ours.and_then(|line| line.split_whitespace().next()).unwrap();
     unmount(&mount_point).unwrap();
     assert_eq!(mount_point.leftovers(), [""; 0]);
-    // The deleted backing file has no path, so only the device number identifies it. A leaked
-    // device keeps it for ever. A device of another test may briefly have the same number and no
-    // path.
+    // The unmounted backing file is shown as `/disk`, so only the name of the loop device tells it
+    // from others. A leaked device keeps its name for ever. A device of another test may briefly
+    // have the same name and path.
     wait_until(|| {
         let devices = loop_devices();
         let mut devices = devices.lines().map(|line| line.split_once(' '));

@@ -126,7 +126,7 @@ fn opening_with_truncation_keeps_size_and_contents() {
     expected[8192..][..4096].fill(7);
     expected[MIB as usize - 1] = 8;
     assert!(fs::read(raw.mount.disk()).unwrap() == expected);
-    // Also for a process that already has the file open.
+    // A process that already has the file open sees no truncation either.
     let other = raw.open();
     truncating().unwrap();
     let mut byte = [0];
@@ -147,7 +147,7 @@ fn ordinary_programs_copy_images_to_a_disk() {
     let (image, disk) = (folder.path().join("image"), raw.mount.disk());
     let (from, to) = (image.to_str().unwrap(), disk.to_str().unwrap());
     let mut expected = vec![0; MIB as usize];
-    // The last image is shorter than the disk, whose rest stays.
+    // The last image is shorter than the disk. The end of the disk stays as it was.
     for (seed, bytes) in [(1, MIB), (2, MIB), (3, MIB), (4, MIB / 2)] {
         let data = &mut expected[..bytes as usize];
         StdRng::seed_from_u64(seed).fill_bytes(data);

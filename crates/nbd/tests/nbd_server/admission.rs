@@ -56,9 +56,9 @@ fn the_displaced_handshake_is_chosen_at_random() {
     for _ in 0..ROUNDS {
         let server = server(Limits { handshakes_max: 2, ..PATIENT });
         let mut strangers = strangers(&server, 3);
-        displaced[who_is_left(&strangers)] += 1;
+        displaced[closed_index(&strangers)] += 1;
         // The newest client was admitted, and the remaining one can continue.
-        strangers.retain(|stranger| !is_left(stranger));
+        strangers.retain(|stranger| !is_closed(stranger));
         assert_eq!(strangers.len(), 2);
         for mut still_there in strangers {
             still_there.stream.set_nonblocking(false).unwrap();
@@ -73,10 +73,10 @@ fn the_displaced_handshake_is_chosen_at_random() {
 }
 
 /// Waits until the server closes a connection, and returns the connection's index.
-fn who_is_left(strangers: &[Client]) -> usize {
+fn closed_index(strangers: &[Client]) -> usize {
     let mut place = None;
     wait_until(|| {
-        place = strangers.iter().position(is_left);
+        place = strangers.iter().position(is_closed);
         place.is_some()
     });
     place.unwrap()
@@ -84,7 +84,7 @@ fn who_is_left(strangers: &[Client]) -> usize {
 
 /// Whether the server has closed the connection of `stranger`. The server sends nothing before
 /// that.
-fn is_left(stranger: &Client) -> bool {
+fn is_closed(stranger: &Client) -> bool {
     stranger.stream.set_nonblocking(true).unwrap();
     matches!((&stranger.stream).read(&mut [0; 1]), Ok(0))
 }
@@ -134,7 +134,7 @@ fn clients_beyond_the_limit_are_refused_and_counted() {
     let clients = [(); 2].map(|()| seated(&server));
     let turned_away = UnixStream::connect(server.socket()).unwrap();
     turned_away.set_read_timeout(Some(PATIENCE)).unwrap();
-    Client { stream: turned_away }.assert_left();
+    Client { stream: turned_away }.assert_closed();
     assert_eq!(server.handle.refused_counts(), RefusedCounts { turned_away: 1, displaced: 0 });
     drop(clients);
     wait_until(|| server.handle.connections() == 0);
@@ -150,7 +150,7 @@ fn a_slow_client_is_refused_if_no_seat_is_left() {
     let mut fast = seated(&server);
     slow.say_option(GO, &export_query(b"", &[]));
     while slow.hear_option_reply(GO).0 != 1 {}
-    slow.assert_left();
+    slow.assert_closed();
     assert_eq!(fast.read(0, 3), [0; 3]);
     assert_eq!(server.handle.refused_counts(), RefusedCounts { turned_away: 1, displaced: 0 });
 }
@@ -169,7 +169,7 @@ fn a_client_that_keeps_the_disk_busy_does_not_block_others() {
     wait_until(|| server.disk.taken() == ROOM);
     let mut other = Client::ready(&server.socket());
     other.say(&request(0, READ, 78, 0, 1));
-    assert_eq!(server.disk.asked(), ROOM);
+    assert_eq!(server.disk.submitted(), ROOM);
     server.disk.release();
     for (client, cookie, requests) in [(&mut other, 78, 1), (&mut busy, 77, 3 * ROOM)] {
         for _ in 0..requests {
@@ -192,7 +192,7 @@ fn clients_that_do_not_read_cannot_exceed_the_memory_budget() {
         }
     }
     wait_until(|| server.disk.taken() == AT_ONCE);
-    // A reply is longer than the socket buffer, so none of them completes.
+    // A reply is longer than the socket buffer, so no reply completes.
     sleep(Duration::from_millis(300));
     assert_eq!(server.disk.taken(), AT_ONCE);
     // A client that reads frees memory for all others.

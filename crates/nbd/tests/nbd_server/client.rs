@@ -108,7 +108,7 @@ impl<S: Read + Write> Client<S> {
     }
 
     /// Asserts that the server has closed the connection and sends nothing more.
-    pub(crate) fn assert_left(&mut self) {
+    pub(crate) fn assert_closed(&mut self) {
         assert_eq!(self.hear_to_the_end(), b"");
     }
 

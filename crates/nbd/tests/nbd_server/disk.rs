@@ -40,7 +40,7 @@ struct State {
     volatile: Vec<u8>,
     durable: Vec<u8>,
     flushes: usize,
-    asked: usize,
+    submitted: usize,
     taken: usize,
     answered: usize,
     held: bool,
@@ -103,8 +103,8 @@ impl MemoryDisk {
     }
 
     /// The number of requests that reached the disk, including those that wait for room.
-    pub(crate) fn asked(&self) -> usize {
-        self.contents.state.lock().unwrap().asked
+    pub(crate) fn submitted(&self) -> usize {
+        self.contents.state.lock().unwrap().submitted
     }
 
     /// The number of requests that the disk has accepted.
@@ -155,7 +155,7 @@ impl BlockDevice for MemoryDisk {
             AnswerMode::Thread(sender) => {
                 let full = |state: &mut State| state.taken - state.answered >= self.in_flight_max;
                 let mut state = self.contents.state.lock().unwrap();
-                state.asked += 1;
+                state.submitted += 1;
                 self.contents.changed.wait_while(state, full).unwrap().taken += 1;
                 sender.lock().unwrap().send(request).unwrap();
             }

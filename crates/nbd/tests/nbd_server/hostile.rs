@@ -33,7 +33,7 @@ fn left_in_negotiation(sent: &[u8]) {
     let server = TestServer::new();
     let mut client = Client::connect(&server.socket());
     client.say(sent);
-    client.assert_left();
+    client.assert_closed();
     assert_serves(&server);
 }
 
@@ -42,7 +42,7 @@ fn left_in_transmission(sent: &[u8]) {
     let server = TestServer::new();
     let mut client = Client::ready(&server.socket());
     client.say(sent);
-    client.assert_left();
+    client.assert_closed();
     assert_serves(&server);
 }
 
@@ -64,7 +64,7 @@ fn unknown_client_flags() {
     let server = TestServer::new();
     let mut client = Client::connect_silently(&server.socket());
     client.say(&7_u32.to_be_bytes());
-    client.assert_left();
+    client.assert_closed();
     assert_serves(&server);
 }
 
@@ -74,7 +74,7 @@ fn an_option_from_a_client_that_expects_no_replies() {
     let mut client = Client::connect_silently(&server.socket());
     client.say(&0_u32.to_be_bytes());
     client.say(&option(LIST, b""));
-    client.assert_left();
+    client.assert_closed();
     assert_serves(&server);
 }
 
@@ -127,7 +127,7 @@ fn disconnect_in_the_middle_of_an_option() {
         let mut client = Client::connect(&server.socket());
         client.say(&option(GO, &export_query(b"", &[]))[..cut]);
         client.stream.shutdown(Shutdown::Write).unwrap();
-        client.assert_left();
+        client.assert_closed();
     }
     assert_serves(&server);
 }
@@ -138,7 +138,7 @@ fn a_client_that_says_nothing() {
     let options = NbdOptions { limits, ..NbdOptions::default() };
     let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 1), options);
     let mut chosen = Client::ready(&server.socket());
-    Client::connect_silently(&server.socket()).assert_left();
+    Client::connect_silently(&server.socket()).assert_closed();
     assert_eq!(chosen.read(0, 1), [0], "after the handshake there is no timeout");
 }
 
@@ -155,7 +155,7 @@ fn disconnect_in_the_middle_of_a_request() {
     let mut client = Client::ready(&server.socket());
     client.say(&request(0, READ, 1, 0, 10)[..27]);
     client.stream.shutdown(Shutdown::Write).unwrap();
-    client.assert_left();
+    client.assert_closed();
     assert_serves(&server);
 }
 
@@ -167,7 +167,7 @@ fn disconnect_in_the_middle_of_a_payload() {
         client.say(&request(flags, WRITE, 1, 0, bytes));
         client.say(&[1; 30_000]);
         client.stream.shutdown(Shutdown::Write).unwrap();
-        client.assert_left();
+        client.assert_closed();
     }
     assert_eq!(server.disk.taken(), 0, "a part of a write reached the disk");
     assert_serves(&server);
@@ -297,7 +297,8 @@ proptest! {
         }
     }
 
-    /// Requests passed to the disk stay within the disk, and are not longer than it accepts.
+    /// Requests passed to the disk stay within the disk. Reads and writes are not longer than the
+    /// disk accepts.
     #[test]
     fn plans_stay_on_the_disk(
         flags in 0_u16..32,

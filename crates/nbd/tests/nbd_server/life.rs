@@ -183,13 +183,13 @@ fn requests_in_flight_are_answered_before_the_end() {
     wait_until(|| server.disk.taken() == 1);
     let TestServer { disk, handle, folder } = server;
     let stopping = std::thread::Builder::new().spawn(|| handle.shutdown()).unwrap();
-    idle.assert_left();
-    undecided.assert_left();
+    idle.assert_closed();
+    undecided.assert_closed();
     wait_until(|| !socket.exists());
     assert!(!stopping.is_finished(), "the server stopped with a request in flight");
     disk.release();
     assert_eq!(client.hear_error(), 0);
-    client.assert_left();
+    client.assert_closed();
     let counts = stopping.join().unwrap().unwrap();
     assert_eq!(counts, Counts { connections: 3, requests: 1 });
     drop(folder);
@@ -208,9 +208,10 @@ fn shutdown_gives_up_on_a_disk_that_accepts_no_more_requests() {
 }
 
 /// Checks that the shutdown reports unfinished requests if the disk answers none. The disk accepts
-/// `room` requests, and each of `clients` clients sends one. The shutdown begins when `kept` of
-/// them have reached the disk, and must report at least `kept` clients with unfinished requests.
-fn gives_up_on_a_disk_that_does_not_answer(room: usize, clients: usize, kept: usize) {
+/// `room` requests, and each of `clients` clients sends one. The shutdown begins when `started`
+/// requests have reached the disk, and must report at least `started` clients with unfinished
+/// requests.
+fn gives_up_on_a_disk_that_does_not_answer(room: usize, clients: usize, started: usize) {
     let limits = Limits { shutdown_seconds_max: 1, ..Limits::default() };
     let options = NbdOptions { limits, ..NbdOptions::default() };
     let disk = MemoryDisk::new(DISK_BYTES, 1).with_room_for(room);
@@ -221,10 +222,10 @@ fn gives_up_on_a_disk_that_does_not_answer(room: usize, clients: usize, kept: us
     for client in &mut connected {
         client.say(&request(0, 0, 77, 0, 4));
     }
-    wait_until(|| disk.asked() >= kept);
+    wait_until(|| disk.submitted() >= started);
     let end = handle.shutdown();
     let Err(ServeError::Unfinished { connections }) = end else { panic!("{end:?}") };
-    assert!((kept..=clients).contains(&connections), "{connections} of {clients}");
+    assert!((started..=clients).contains(&connections), "{connections} of {clients}");
     assert!(!socket.exists());
     disk.release();
     connected.iter_mut().for_each(|client| drop(client.hear_to_the_end()));

@@ -125,8 +125,8 @@ fn a_long_read_reports_which_portion_is_lost() {
                     assert_eq!(data, contents[offset as usize..][..PORTION as usize]);
                 }
                 Chunk::Failed { errno, reason, offset } => {
-                    let said = (errno, &reason[..], offset);
-                    assert_eq!(said, (EIO, &b"lost"[..], Some(2 * PORTION)));
+                    let failure = (errno, &reason[..], offset);
+                    assert_eq!(failure, (EIO, &b"lost"[..], Some(2 * PORTION)));
                     failed += 1;
                 }
             }
@@ -192,7 +192,7 @@ fn an_interrupted_write_writes_no_partial_portion() {
     client.say(&request(0, WRITE, COOKIE, 0, REQUEST_BYTES_MAX));
     client.say(&vec![1; (PORTION + PORTION / 2) as usize]);
     client.stream.shutdown(Shutdown::Write).unwrap();
-    client.assert_left();
+    client.assert_closed();
     let contents = server.disk.contents();
     assert!(contents[PORTION as usize..].iter().all(|byte| *byte == 0));
     let mut other = Client::ready(&server.socket());
@@ -262,7 +262,7 @@ fn keep_no_other_from(disk: MemoryDisk, portions: u64) {
             client.say(&request(0, READ, COOKIE, 0, REQUEST_BYTES_MAX));
         }
     }
-    // Until the disk gets no further requests.
+    // Waits until the disk gets no further requests.
     let mut taken = 0;
     wait_until(|| {
         sleep(Duration::from_millis(100));

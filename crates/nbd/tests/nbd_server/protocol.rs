@@ -101,7 +101,7 @@ fn an_abort_is_acknowledged() {
     let mut client = Client::connect(&server.socket());
     client.say_option(2, b"");
     assert_eq!(client.hear_option_reply(2), (ACK, vec![]));
-    client.assert_left();
+    client.assert_closed();
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn replies_are_sent_when_they_are_ready() {
 
 #[test]
 fn requests_in_flight_are_bounded() {
-    for (limits, asked, in_flight) in [
+    for (limits, request_bytes, in_flight) in [
         (Limits { in_flight_requests_max: 5, ..Limits::default() }, 4096, 5),
         (
             Limits { in_flight_bytes_max: 2 * 4096, shared_bytes_max: 4096, ..Limits::default() },
@@ -217,7 +217,7 @@ fn requests_in_flight_are_bounded() {
         let mut client = Client::ready(&server.socket());
         server.disk.hold();
         for cookie in 0..50 {
-            client.say(&request(0, READ, cookie, 0, asked));
+            client.say(&request(0, READ, cookie, 0, request_bytes));
         }
         wait_until(|| server.disk.taken() == in_flight);
         sleep(Duration::from_millis(100));
@@ -225,7 +225,7 @@ fn requests_in_flight_are_bounded() {
         server.disk.release();
         for _ in 0..50 {
             assert!(matches!(client.hear_reply(), Reply::Simple { error: 0, .. }));
-            client.hear(asked as usize);
+            client.hear(request_bytes as usize);
         }
     }
 }
@@ -233,20 +233,20 @@ fn requests_in_flight_are_bounded() {
 /// The server's memory for requests and replies does not grow with the number of clients.
 #[test]
 fn bytes_in_flight_of_all_clients_are_bounded() {
-    for (command, asked) in [(READ, 4096), (WRITE, 4096)] {
+    for (command, request_bytes) in [(READ, 4096), (WRITE, 4096)] {
         let limits = Limits {
-            in_flight_bytes_max: asked - 1,
-            shared_bytes_max: 3 * asked,
+            in_flight_bytes_max: request_bytes - 1,
+            shared_bytes_max: 3 * request_bytes,
             ..Limits::default()
         };
         let options = NbdOptions { limits, ..NbdOptions::default() };
         let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 3), options);
         let mut clients: Vec<_> = (0..5).map(|_| Client::ready(&server.socket())).collect();
         server.disk.hold();
-        let data = if command == WRITE { vec![1; asked as usize] } else { Vec::new() };
+        let data = if command == WRITE { vec![1; request_bytes as usize] } else { Vec::new() };
         for client in &mut clients {
             for cookie in 0..4 {
-                client.say(&[&request(0, command, cookie, 0, asked)[..], &data].concat());
+                client.say(&[&request(0, command, cookie, 0, request_bytes)[..], &data].concat());
             }
         }
         wait_until(|| server.disk.taken() == 3);
@@ -256,7 +256,7 @@ fn bytes_in_flight_of_all_clients_are_bounded() {
         for client in &mut clients {
             for _ in 0..4 {
                 assert!(matches!(client.hear_reply(), Reply::Simple { error: 0, .. }));
-                client.hear(if command == READ { asked as usize } else { 0 });
+                client.hear(if command == READ { request_bytes as usize } else { 0 });
             }
         }
     }
@@ -291,7 +291,7 @@ fn replies_to_a_client_that_does_not_read_do_not_pile_up() {
     }
     wait_until(|| server.disk.taken() >= 4);
     sleep(Duration::from_millis(200));
-    // Requests in the socket buffers and in flight.
+    // Only requests in flight, and those whose replies fit in the socket buffers, reach the disk.
     assert!(server.disk.taken() < 16, "{}", server.disk.taken());
     for _ in 0..64 {
         assert!(matches!(client.hear_reply(), Reply::Simple { error: 0, .. }));
@@ -378,6 +378,6 @@ fn requests_before_a_disconnect_are_answered() {
     wait_until(|| server.disk.taken() == 1);
     server.disk.release();
     assert_eq!(client.hear_error(), 0);
-    client.assert_left();
+    client.assert_closed();
     wait_until(|| server.handle.connections() == 0);
 }

@@ -35,7 +35,7 @@ impl Certificates {
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         fs::write(folder.path().join("ca-cert.pem"), authority.pem()).unwrap();
-        for (who, purpose) in [
+        for (role, purpose) in [
             ("server", ExtendedKeyUsagePurpose::ServerAuth),
             ("client", ExtendedKeyUsagePurpose::ClientAuth),
         ] {
@@ -45,8 +45,8 @@ impl Certificates {
             params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
             let key = KeyPair::generate().unwrap();
             let certificate = params.signed_by(&key, &authority).unwrap();
-            fs::write(folder.path().join(format!("{who}-cert.pem")), certificate.pem()).unwrap();
-            fs::write(folder.path().join(format!("{who}-key.pem")), key.serialize_pem()).unwrap();
+            fs::write(folder.path().join(format!("{role}-cert.pem")), certificate.pem()).unwrap();
+            fs::write(folder.path().join(format!("{role}-key.pem")), key.serialize_pem()).unwrap();
         }
         Self(folder)
     }
@@ -186,7 +186,7 @@ fn required_tls_comes_before_everything_else() {
         assert_eq!(client.hear_option_reply(code), (TLS_REQD, vec![]));
     }
     client.say_option(1, b"");
-    client.assert_left();
+    client.assert_closed();
     let plain = format!("nbd+unix:///?socket={}", server.socket().display());
     assert!(!try_run("nbdinfo", &[&plain]).status.success());
 }
@@ -213,7 +213,7 @@ fn clear_text_after_starttls_is_ignored() {
     let go = super::client::option(GO, &export_query(b"", &[]));
     client.say(&[super::client::option(STARTTLS, b""), go].concat());
     assert_eq!(client.hear_option_reply(STARTTLS), (ACK, vec![]));
-    // A TLS alert and the end, but no reply to the option.
+    // The server sends a TLS alert and ends the connection, without a reply to the option.
     let rest = client.hear_to_the_end();
     assert!(!rest.windows(8).any(|bytes| bytes == 0x3e889045565a9_u64.to_be_bytes()));
 }

@@ -12,14 +12,14 @@ fn connections_without_requests_do_not_reach_the_disk() {
         let mut client = Client::ready_structured(&server.socket());
         if says_goodbye {
             client.say(&request(0, DISC, 0, 0, 0));
-            client.assert_left();
+            client.assert_closed();
         }
     }
     let mut client = Client::connect(&server.socket());
     client.say_option(LIST, b"");
     drop(client);
     wait_until(|| server.handle.connections() == 0);
-    assert_eq!(server.disk.asked(), 0);
+    assert_eq!(server.disk.submitted(), 0);
 }
 
 #[test]
@@ -32,5 +32,5 @@ fn each_request_reaches_the_disk_once() {
     assert_eq!(client.call(0, FLUSH, 0, 0), 0);
     // A refused request does not reach the disk.
     assert_ne!(client.call(0, READ, u64::MAX, 1), 0);
-    assert_eq!(server.disk.asked(), 4);
+    assert_eq!(server.disk.submitted(), 4);
 }

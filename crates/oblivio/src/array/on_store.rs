@@ -20,8 +20,8 @@ pub(super) trait OramOnStore: Front + Send {
     fn into_store(self: Box<Self>) -> Box<dyn AnyStore>;
 }
 
-/// An empty ORAM on a store that was never written to. `map` configures a map of positions and tags
-/// in the tree; without it, the positions are a table on the client.
+/// An empty ORAM on a store that was never written to. `map` configures the map of positions and
+/// authentication tags; without it, there are no tags, and the positions are a table on the client.
 pub(super) fn on_store(
     scheme: &SchemeConfig,
     map: Option<&FreecursiveConfig>,

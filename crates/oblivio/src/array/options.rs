@@ -106,8 +106,8 @@ impl ArrayOptions {
         Ok(Array::from_oram(on_store(&scheme, map.as_ref(), sealer, store, coins)?))
     }
 
-    /// The parameters of the tree, and of the map that keeps positions and tags in it. `None` if
-    /// the positions are a plain table.
+    /// The parameters of the tree, and those of its map of positions and authentication tags. The
+    /// map is `None` if the positions are a plain table without tags.
     fn parts(&self) -> Result<(SchemeConfig, Option<FreecursiveConfig>), Error> {
         let Self { capacity, block_bytes, scheme, positions, integrity } = *self;
         // The engine also allows blocks without bytes, for simulations.

@@ -22,8 +22,8 @@ pub enum ClientError {
     /// The block has the wrong length.
     #[error("the block has the wrong length for this tree")]
     BlockLength,
-    /// A block is selected. The caller must write it back before it begins another operation or
-    /// writes another block.
+    /// A block is selected, and must be written back before any other operation. Also the error of
+    /// a write whose block is not, or no longer, selected.
     #[error("the selected block must be written back first")]
     IsSelected,
     /// The metadata of slots is not what this client wrote: a server lies, was rolled back, or

@@ -47,12 +47,15 @@ impl Zeroize for Occupant {
 pub(crate) type Occupants = Zeroizing<Vec<Option<Occupant>>>;
 
 /// Plans eviction `number` of the blocks in `contents`.
+///
+/// # Errors
+/// [`ClientError::Overflow`] if a bucket has too few empty slots.
 pub(crate) fn plan_eviction<F: Field>(
     tree: Tree,
     number: u64,
-    occupied: EvictionContents,
+    contents: EvictionContents,
 ) -> Result<EvictionPlan<F::Element>, ClientError> {
-    let EvictionContents { mut path, mut sibling } = occupied;
+    let EvictionContents { mut path, mut sibling } = contents;
     let mut plan = EvictionPlan { number, moves: Vec::new(), matrices: Vec::new() };
     // Subroutine 3, step 3: for each level of the path, from the root down.
     for triplet in tree.triplets(number) {
@@ -99,6 +102,9 @@ struct ChildFill<'p> {
 impl ChildFill<'_> {
     /// Moves the blocks to empty slots of the child, and returns the matrix that makes these moves.
     /// Blocks already in the child keep their slots.
+    ///
+    /// # Errors
+    /// [`ClientError::Overflow`] if the child has too few empty slots.
     fn fill<F: Field>(
         &self,
         child: &mut Occupants,

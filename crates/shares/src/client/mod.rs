@@ -38,8 +38,8 @@ pub struct Client<F> {
     written: usize,
     /// Number of evictions: the paper's `n_e`. It only grows, so no eviction number is used twice.
     evictions: u64,
-    /// The number of secrets shared so far. It determines which servers receive a seed instead of a
-    /// share.
+    /// Counts the shared secrets and the numbered eviction attempts. The count determines which
+    /// servers receive a seed instead of a share.
     turns: u64,
     /// The address of the block that was selected and is not yet written back. Selecting it again
     /// would show the same path twice.
@@ -107,7 +107,7 @@ impl<F: Field> Client<F> {
         if self.turns > 0 {
             return Err(ClientError::IsUsed.into());
         }
-        // This is as secret as the positions.
+        // The blocks of each leaf are as secret as the positions.
         let mut blocks_of = vec![Zeroizing::new(Vec::new()); self.tree.leaves() as usize];
         // Alg. 3, steps 4 and 5: a random leaf for each block.
         for address in 0..self.positions.blocks() {
@@ -132,8 +132,7 @@ impl<F: Field> Client<F> {
                         self.positions.set(*address, Position { leaf, level, slot });
                     }
                 }
-                // Alg. 3, steps 9 to 15: share and send the slots, also the empty ones, to hide
-                // which they are.
+                // Alg. 3, steps 9 to 15: share and send all slots, to hide which slots are empty.
                 send(slots, share::<F>(self.parties, data, self.next_turn(), coins))?;
             }
         }
@@ -172,7 +171,8 @@ impl<F: Field> Client<F> {
         if self.must_evict() {
             return Err(ClientError::MustEvict);
         }
-        // Draw a leaf in both cases, so that both consume the same coins.
+        // Draw a leaf even if the block has a position, so that every access consumes the same
+        // coins.
         let drawn = self.draw_leaf(coins);
         // Subroutine 1, step 1: look up the leaf and the slot.
         let position = self.positions.get(address);
@@ -303,8 +303,8 @@ impl<F: Field> Client<F> {
 
     /// Plans the next eviction, which is slow. Until the next access, the plan would stay the same.
     pub(crate) fn next_eviction(&self) -> Result<EvictionPlan<F::Element>, ClientError> {
-        let occupied = EvictionContents::find(self.tree, self.evictions, &self.positions);
-        plan_eviction::<F>(self.tree, self.evictions, occupied)
+        let contents = EvictionContents::find(self.tree, self.evictions, &self.positions);
+        plan_eviction::<F>(self.tree, self.evictions, contents)
     }
 
     /// Creates the request for each server to make attempt `attempt` of an eviction. Each call
@@ -325,8 +325,8 @@ impl<F: Field> Client<F> {
         evictions
     }
 
-    /// Records that all servers have finished an eviction: updates the positions of the moved
-    /// blocks.
+    /// Records an eviction as finished: updates the positions of the moved blocks, and empties the
+    /// root.
     pub(crate) fn record_eviction(&mut self, next: EvictionPlan<F::Element>) {
         // Subroutine 3, steps 10 and 12: update the position map.
         for (address, position) in next.moves {
@@ -336,8 +336,8 @@ impl<F: Field> Client<F> {
         (self.evictions, self.written) = (self.evictions + 1, 0);
     }
 
-    /// Sets the number of shared secrets, called the turn. Sharing again from the same turn with
-    /// the same coins gives the same shares.
+    /// Sets the turn: the count of shared secrets and eviction attempts. Sharing again from the
+    /// same turn with the same coins gives the same shares.
     pub(crate) fn set_turn(&mut self, turn: u64) {
         self.turns = turn;
     }

@@ -1,9 +1,9 @@
 //! The position map: for each block, its leaf and its slot on the path to the leaf. With this map
 //! the client selects one slot, and plans evictions without asking the servers.
 //!
-//! An entry takes four bytes if all paths together have at most 2^32 − 1 slots. For the paper's
-//! tree this holds up to 2^25 blocks (134 MB; the paper states 119). Entries of larger trees take
-//! eight bytes.
+//! An entry takes four bytes if all paths together have fewer than 2^32 − 1 slots, as in the
+//! paper's tree of 2^25 blocks (134 MB; the paper states 119). Entries of larger trees take eight
+//! bytes.
 
 use oblivio_core::Leaf;
 use zeroize::Zeroizing;
@@ -87,7 +87,8 @@ impl Positions {
         self.put(address, entry);
     }
 
-    /// Restores an entry that [`Self::entry`] returned. Returns whether the entry is valid.
+    /// Restores an entry that [`Self::entry`] returned. Returns whether the entry is valid; an
+    /// invalid entry changes nothing.
     #[must_use]
     pub(crate) fn set_entry(&mut self, address: usize, entry: u64) -> bool {
         let is_some = u128::from(entry) <= slots_of_paths(self.tree);

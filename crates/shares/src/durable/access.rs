@@ -141,10 +141,10 @@ impl ShareArray {
         bytes: usize,
     ) -> Result<Answers<u8>, Error> {
         let requests = self.to_current(tree, requests);
-        let said = self.servers(tree).ask_some(requests);
+        let results = self.servers(tree).ask_some(requests);
         let mut answers = Answers { numbers: Vec::new(), shares: Vec::new() };
-        for ((server, number), said) in (1..).enumerate().zip(said) {
-            match said.map(|said| servers::expect_share(said, bytes)) {
+        for ((server, number), result) in (1..).enumerate().zip(results) {
+            match result.map(|result| servers::expect_share(result, bytes)) {
                 Some(Ok(share)) => {
                     answers.numbers.push(number);
                     answers.shares.push(share);
@@ -164,7 +164,10 @@ impl ShareArray {
         requests: impl Iterator<Item = Request>,
     ) -> Vec<Option<Request>> {
         let is_current = self.participants[tree].current();
-        requests.zip(is_current).map(|(request, is_asked)| is_asked.then_some(request)).collect()
+        requests
+            .zip(is_current)
+            .map(|(request, participates)| participates.then_some(request))
+            .collect()
     }
 
     /// Excludes a server whose request failed, until the client asks it again.
@@ -190,7 +193,7 @@ impl ShareArray {
         step: &AccessStep,
     ) -> Result<(Zeroizing<Vec<u8>>, Queries), Error> {
         let TreeAccess { tree, at, shown, .. } = *access;
-        // Subroutine 1, step 1: the leaf is `shown`, and this is the slot.
+        // Subroutine 1, step 1: `shown` is the leaf, and `position` has the slot.
         let position = self.position(access)?;
         let number = self.state.accesses();
         let secret = query_bytes(position, shown);
@@ -230,12 +233,12 @@ impl ShareArray {
         let request = Request::Metadata { at, leaf: shown };
         let requests = std::iter::repeat_n(request, self.params.parties.servers());
         let bytes = self.trees[tree].path_metadata_bytes();
-        let said = self.answers(tree, requests, bytes)?;
+        let answers = self.answers(tree, requests, bytes)?;
         let Positions::InTrees(map) = &self.state.positions else { return Ok(None) };
         let of_tree = &map.trees[tree];
         let found = match label {
-            Some(label) => of_tree.find(label, mapped.map(|mapped| mapped.leaf), shown, &said),
-            None => of_tree.occupants(shown, &said).map(|_| None),
+            Some(label) => of_tree.find(label, mapped.map(|mapped| mapped.leaf), shown, &answers),
+            None => of_tree.occupants(shown, &answers).map(|_| None),
         };
         found.map_err(|error| self.wrong(access, &error.to_string()))
     }
@@ -286,7 +289,8 @@ impl ShareArray {
         Ok(block)
     }
 
-    /// Writes a block to the root of a tree. The servers mark the selected slot as taken.
+    /// Writes a block to the root of a tree. If slots have metadata, the servers also mark the
+    /// selected slot as taken.
     fn write(
         &mut self,
         access: &TreeAccess,
@@ -318,15 +322,15 @@ impl ShareArray {
         let writes = client.writes(at.written, &slot, &mut coins).into_iter();
         let requests = writes.map(|write| Request::Write { at, block: write.block });
         let requests = self.to_current(tree, requests);
-        let said = match &self.state.positions {
+        let results = match &self.state.positions {
             Positions::OnClient(_) => {
-                let said = self.servers(tree).ask_some(requests).into_iter();
-                said.map(|said| said.map(servers::expect_done)).collect()
+                let results = self.servers(tree).ask_some(requests).into_iter();
+                results.map(|result| result.map(servers::expect_done)).collect()
             }
             Positions::InTrees(_) => self.write_marking(tree, at, queries, requests),
         };
-        for (server, said) in said.into_iter().enumerate() {
-            if let Some(Err(error)) = said {
+        for (server, result) in results.into_iter().enumerate() {
+            if let Some(Err(error)) = result {
                 self.fail(tree, server, error)?;
             }
         }
@@ -344,17 +348,18 @@ impl ShareArray {
     ) -> Vec<Option<Result<(), StoreError>>> {
         let mut servers = self.servers(tree);
         servers.begin_retries();
-        let said = servers.ask_some(writes.clone()).into_iter();
-        let mut said: Vec<_> = said.map(|said| said.map(servers::expect_done)).collect();
-        let is_cut_off = |said: &Option<Result<(), StoreError>>| {
-            let failed = said.as_ref().and_then(|said| said.as_ref().err());
+        let results = servers.ask_some(writes.clone()).into_iter();
+        let mut results: Vec<_> = results.map(|result| result.map(servers::expect_done)).collect();
+        let is_cut_off = |result: &Option<Result<(), StoreError>>| {
+            let failed = result.as_ref().and_then(|result| result.as_ref().err());
             failed.is_some_and(|error| error.kind() == StoreErrorKind::Unreachable)
         };
-        let has_failed = |said: &Option<Result<(), StoreError>>| matches!(said, Some(Err(_)));
+        let has_failed = |result: &Option<Result<(), StoreError>>| matches!(result, Some(Err(_)));
         for failed in 0.. {
-            let again: Vec<_> = said.iter().map(is_cut_off).collect();
+            let again: Vec<_> = results.iter().map(is_cut_off).collect();
             // All servers are needed, so waiting is useless if a server failed for another reason.
-            let is_final = said.iter().zip(&again).any(|(said, again)| has_failed(said) && !again);
+            let is_final =
+                results.iter().zip(&again).any(|(result, again)| has_failed(result) && !again);
             let waits = |servers: &mut TreeServers<'_>| !is_final && servers.wait_for_links(failed);
             if !again.contains(&true) || failed > 0 && !waits(&mut servers) {
                 break;
@@ -365,13 +370,13 @@ impl ShareArray {
             let again = writes.iter().cloned().zip(&again);
             let again = again.map(|(write, again)| write.filter(|_| *again));
             let repeated = servers.ask_some(again.collect()).into_iter();
-            for (said, repeated) in
-                said.iter_mut().zip(repeated).filter(|(_, repeated)| repeated.is_some())
+            for (result, repeated) in
+                results.iter_mut().zip(repeated).filter(|(_, repeated)| repeated.is_some())
             {
-                *said = repeated.map(servers::expect_done);
+                *result = repeated.map(servers::expect_done);
             }
         }
-        said
+        results
     }
 
     /// The coins for one secret of an access. They depend on the access's salt and number, the
@@ -414,7 +419,7 @@ impl ShareArray {
         // Missing servers have not answered.
         let count = self.participants[tree].count();
         let is_named = correctable(parties, parties.for_product(), count) > 0;
-        let who = if is_named { "" } else { " There are too few answers to tell which server." };
+        let hint = if is_named { "" } else { " There are too few answers to tell which server." };
         let before = if wrong.is_empty() {
             String::new()
         } else {
@@ -424,7 +429,7 @@ impl ShareArray {
             ErrorKind::Corrupt,
             format!(
                 "{what}: a server lies, or its shares are damaged. The data was not \
-                 used.{who}{before}"
+                 used.{hint}{before}"
             ),
         )
     }

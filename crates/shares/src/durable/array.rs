@@ -41,7 +41,7 @@ pub(super) struct ShareArray {
     /// The coins for sharing matrices.
     pub(super) coins: EraCoins,
     /// The number of accesses in the client's last durable state.
-    pub(super) kept: u64,
+    pub(super) durable_accesses: u64,
     /// The maximum number of accesses that the servers can have seen, according to the client's
     /// directory.
     pub(super) seen_max: u64,
@@ -82,7 +82,7 @@ impl ShareArray {
             sealer,
             state,
             coins: EraCoins::default(),
-            kept: accesses,
+            durable_accesses: accesses,
             seen_max: accesses,
             done: None,
             has_connected: false,
@@ -92,7 +92,7 @@ impl ShareArray {
     }
 
     fn accesses_left(&self) -> u64 {
-        let since = self.state.accesses() - self.kept;
+        let since = self.state.accesses() - self.durable_accesses;
         self.params.accesses_per_checkpoint().saturating_sub(since)
     }
 
@@ -241,7 +241,7 @@ impl Snapshot for ShareArray {
     }
 
     fn mark_durable(&mut self) {
-        self.kept = self.state.accesses();
+        self.durable_accesses = self.state.accesses();
     }
 
     fn probe_rollback(&mut self, accesses: u64, _: u64) -> Result<RollbackProbe, Error> {
@@ -279,10 +279,11 @@ impl Audit for ShareArray {
 
     fn check_not_rolled_back(&mut self) -> Result<(), Error> {
         check_not_broken(self.broken)?;
-        let (kept, parties) = (self.state.point_after(self.kept), self.params.parties);
+        let durable = self.state.point_after(self.durable_accesses);
+        let parties = self.params.parties;
         (0..self.trees.len()).try_for_each(|tree| {
             let shape = self.trees[tree].tree;
-            server_progress::check_not_rolled_back(&mut self.servers(tree), parties, shape, kept)
+            server_progress::check_not_rolled_back(&mut self.servers(tree), parties, shape, durable)
         })
     }
 }

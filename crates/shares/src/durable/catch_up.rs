@@ -24,7 +24,8 @@ struct Laggard {
 
 impl ShareArray {
     /// Sends servers that have returned the blocks that they lack. These servers then participate
-    /// again. If too few other servers remain to recover the blocks, they do not.
+    /// again. If too few other servers remain to recover the blocks, the returned servers stay
+    /// excluded.
     ///
     /// With the position map in trees, all servers took part in each access, so none lacks a block.
     pub(super) fn catch_up(&mut self, at: TreePoint) -> Result<(), Error> {
@@ -57,19 +58,19 @@ impl ShareArray {
         Ok(())
     }
 
-    /// Finds the servers that have returned and lack blocks, with the number of blocks that each
-    /// has.
+    /// Asks the servers that may have returned for their progress, and updates their participation.
+    /// Returns the servers that lack blocks, with the number of blocks that each has.
     fn find_laggards(&mut self, at: TreePoint) -> Result<Vec<Laggard>, Error> {
-        let is_asked = self.participants[0].may_be_back();
+        let may_be_back = self.participants[0].may_be_back();
         let mut laggards = Vec::new();
-        if !is_asked.contains(&true) {
+        if !may_be_back.contains(&true) {
             return Ok(laggards);
         }
         let tree = self.params.tree;
-        let requests = is_asked.iter().map(|is_asked| is_asked.then_some(Request::Epoch));
-        let said = self.servers(0).ask_some(requests.collect());
-        for (server, said) in said.into_iter().enumerate() {
-            let epoch = match said.map(servers::expect_epoch) {
+        let requests = may_be_back.iter().map(|it| it.then_some(Request::Epoch));
+        let results = self.servers(0).ask_some(requests.collect());
+        for (server, result) in results.into_iter().enumerate() {
+            let epoch = match result.map(servers::expect_epoch) {
                 None => continue,
                 Some(Err(error)) => {
                     self.fail(0, server, error)?;
@@ -89,16 +90,16 @@ impl ShareArray {
     }
 
     fn fetch_from_current(&mut self, at: TreePoint, slots: Slots) -> Result<Fetched, Error> {
-        let (is_asked, slot_bytes) = (self.participants[0].current(), self.params.slot_bytes());
-        let mut fetched = fetch(&mut self.servers(0), &is_asked, at, slots, slot_bytes);
+        let (participates, slot_bytes) = (self.participants[0].current(), self.params.slot_bytes());
+        let mut fetched = fetch(&mut self.servers(0), &participates, at, slots, slot_bytes);
         for (server, error) in fetched.failed.drain(..) {
             self.fail(0, server, error)?;
         }
         Ok(fetched)
     }
 
-    /// Writes a block to the laggards that lack it. A server that refuses it is removed from
-    /// `laggards`.
+    /// Writes a block to the laggards that lack it. A server that does not store the block is
+    /// removed from `laggards`.
     fn write_to(
         &mut self,
         laggards: &mut Vec<Laggard>,
@@ -126,9 +127,9 @@ impl ShareArray {
             Some(Request::Write { at, block: Share::Computed(share) })
         };
         let requests = (0..).zip(parties.numbers()).map(request).collect();
-        let said = self.servers(0).ask_some(requests);
-        for (server, said) in said.into_iter().enumerate() {
-            match said.map(servers::expect_done) {
+        let results = self.servers(0).ask_some(requests);
+        for (server, result) in results.into_iter().enumerate() {
+            match result.map(servers::expect_done) {
                 Some(Ok(())) => {
                     let laggard = laggards.iter_mut().find(|it| it.server == server);
                     laggard.into_iter().for_each(|laggard| laggard.written += 1);

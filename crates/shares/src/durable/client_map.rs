@@ -32,7 +32,8 @@ pub(super) struct ClientMap {
 }
 
 impl ClientMap {
-    /// Bytes of the number of a block's last write.
+    /// Bytes of a block's last write number, with the bit that tells whether the block has
+    /// contents.
     pub(super) const NUMBER_BYTES: usize = size_of::<u64>();
 
     /// The write number of initially loaded blocks. No access has this number, because loading
@@ -110,7 +111,8 @@ impl ClientMap {
         self.versions.iter().any(|version| version & 1 == 1)
     }
 
-    /// Records that a block or a dummy was written to the root.
+    /// Records that a block or a dummy was written to the root. `is_written` tells whether the
+    /// access wrote data to the block.
     pub(super) fn write(&mut self, step: &AccessStep, number: u64, is_written: bool) {
         if let Some(address) = step.address {
             let version = &mut self.versions[address as usize];

@@ -1,5 +1,5 @@
-//! The client's state: the number of accesses, and the positions of blocks. Only the plans of
-//! accesses change it.
+//! The client's state: the number of accesses, and the positions of blocks. Only planned accesses
+//! and forgotten ranges change it; answers of servers do not.
 
 use std::ops::Range;
 
@@ -137,8 +137,8 @@ impl ClientState {
         Moves { map, moves: Zeroizing::new(Vec::with_capacity(WINDOW_ACCESSES_MAX)) }
     }
 
-    /// Checks that a plan continues this state: its first access has the next number, and each
-    /// access shows the current leaf of its block.
+    /// Checks that a plan continues this state. If plans contain numbers, each access must have the
+    /// next number. If the client knows the leaf of a block, its access must show this leaf.
     ///
     /// # Errors
     /// [`InvalidRequest`](oblivio_core::ErrorKind::InvalidRequest) for a plan of another state.
@@ -217,8 +217,9 @@ impl ClientState {
         }
     }
 
-    /// For each tree, the block that an access to `address` fetches from the tree. With each block,
-    /// the index of the entry in it that maps the block of the next tree; 0 in the data tree.
+    /// For each tree, the block that an access to `address` fetches from the tree. With each block
+    /// of a map tree, the index of its entry for the fetched block of the tree whose number is one
+    /// lower; 0 with the data block.
     pub(super) fn addresses(&self, address: u64) -> Zeroizing<Vec<[u64; 2]>> {
         match &self.positions {
             Positions::OnClient(_) => Zeroizing::new(vec![[address, 0]]),

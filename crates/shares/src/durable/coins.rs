@@ -49,12 +49,12 @@ pub(super) fn query_bytes(position: Option<Position>, shown: Leaf) -> Zeroizing<
     Zeroizing::new([shown.0, place[0], place[1]].map(u64::to_le_bytes).concat())
 }
 
-/// The turn in which the query of access `access` is shared.
+/// The turn to set before sharing the query of access `access`. Sharing takes the turn after it.
 pub(super) fn query_turn(access: u64) -> u64 {
     2 * access
 }
 
-/// The turn in which the block of access `access` is written as shares.
+/// The turn to set before sharing the block of access `access`. Sharing takes the turn after it.
 pub(super) fn write_turn(access: u64) -> u64 {
     2 * access + 1
 }
@@ -65,7 +65,8 @@ pub(super) fn eviction_turn(accesses: u64) -> u64 {
     2 * accesses
 }
 
-/// The coins of an era; `None` until the client's first era begins. Secret.
+/// The coins of an era, which lasts from an opening or checkpoint to the next; `None` until the
+/// client's first era begins. Secret.
 #[derive(Default)]
 pub(super) struct EraCoins(Option<ChaCha20Rng>);
 

@@ -61,16 +61,16 @@ impl DurableConfig for S3OramParams {
         };
         // The metadata of the path of an access, and of two paths before each eviction.
         let received = |it: &ShareTree| {
-            let said = it.tree.path_slots() * it.metadata_bytes;
-            it.slot_bytes as f64 + (1.0 + 2.0 * evictions) * said as f64
+            let metadata = it.tree.path_slots() * it.metadata_bytes;
+            it.slot_bytes as f64 + (1.0 + 2.0 * evictions) * metadata as f64
         };
         // The client asks for the servers' progress before each eviction.
         let asked = |it: &ShareTree| match it.metadata_bytes {
             0 => 2.0 + 2.0 * evictions,
             _ => 3.0 + 4.0 * evictions,
         };
-        // The matrices and a block of the largest eviction: the plain ones, and the shares for each
-        // server.
+        // The matrices of an eviction and a block, in plain and as one share for each server, for
+        // the tree where they are largest.
         let on_client = |it: &ShareTree| (servers + 1) * (it.matrix_bytes() + it.slot_bytes as u64);
         Ok(Cost {
             tree_bytes: servers * setups.iter().map(Host::file_bytes).sum::<u64>(),
@@ -78,7 +78,7 @@ impl DurableConfig for S3OramParams {
             read_bytes_per_access: servers as f64 * sum(&received),
             written_bytes_per_access: computed as f64 * sum(&sent),
             trips_per_access: sum(&asked),
-            // An access goes through all trees at once.
+            // The accesses to the map trees are part of each access.
             position_map_depth: 0,
             position_map_bytes: self.map_bytes(),
             blocks_on_client_bytes: trees.iter().map(on_client).max().unwrap_or_default(),

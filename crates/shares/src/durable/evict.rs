@@ -54,7 +54,7 @@ impl ShareArray {
         // Connect the servers before the first eviction.
         let mut prospect =
             if self.has_connected { RetryProspect::Retry } else { RetryProspect::WaitForLinks };
-        // Failures because of lost links, and all others.
+        // Counts the failures because of lost links, and all other failures.
         let (mut link_failures, mut other_failures) = (0, 0);
         loop {
             let attempted = self.attempt(tree, full, prospect == RetryProspect::WaitForLinks)?;
@@ -89,9 +89,9 @@ impl ShareArray {
         Ok(())
     }
 
-    /// Makes one attempt at an eviction. First connects the servers to each other if links may be
-    /// missing. Otherwise a server without a link would wait for shares that never arrive, while
-    /// the client sends long matrices.
+    /// Makes one attempt at an eviction. If links may be missing (`makes_links`), connects the
+    /// servers to each other before the matrices are sent. Otherwise a server without a link would
+    /// wait for shares that never arrive, while the client sends long matrices.
     fn attempt(
         &mut self,
         tree: usize,
@@ -149,9 +149,9 @@ impl ShareArray {
         })
     }
 
-    /// Replaces dealers whose shares were found damaged on their own disks during the eviction. A
-    /// rebuilt server that cannot roll back also reports damage, although its shares are right.
-    /// Returns whether a dealer was replaced.
+    /// Replaces dealers whose shares were found damaged on their own disks during the eviction.
+    /// `failed` must not contain failures to roll back: a rebuilt server reports damage if it
+    /// cannot roll back, although its shares are right. Returns whether a dealer was replaced.
     fn replace_dealers(&mut self, failed: &FailedServers) -> Result<bool, Error> {
         let parties = self.params.parties;
         let mut is_any = false;
@@ -182,10 +182,11 @@ impl ShareArray {
         servers::failure_error(&*self.store, failed, advice)
     }
 
-    /// Asks all servers for their progress, and updates their participation. Returns the answers,
-    /// and whether every server can take part. A server cannot take part if it failed or its
-    /// progress is invalid, or if its point is later than the end of this eviction or belongs to an
-    /// earlier eviction. A server that only lacks blocks can take part: it catches up.
+    /// Asks all servers for their progress, and updates their participation. Returns the progress
+    /// of the servers that answered, and whether every server can take part. A server cannot take
+    /// part if it failed or its progress is invalid, or if its point is later than the end of this
+    /// eviction or belongs to an earlier eviction. Neither can a server that claims too many
+    /// attempts. A server that only lacks blocks can take part: it catches up.
     fn progress_at(
         &mut self,
         tree: usize,
@@ -241,10 +242,10 @@ impl ShareArray {
             Positions::OnClient(_) => None,
             Positions::InTrees(map) => Some(map.trees[tree].eviction_leaves()),
         };
-        let mut said = Vec::new();
+        let mut metadata = Vec::new();
         for leaf in asked.into_iter().flatten() {
             match self.path_metadata(tree, at, leaf) {
-                Ok(answers) => said.push(answers),
+                Ok(answers) => metadata.push(answers),
                 Err(failed) => return Ok(Err(failed)),
             }
         }
@@ -253,7 +254,7 @@ impl ShareArray {
         let (next, client) = match positions {
             Positions::OnClient(ClientMap { client, next, .. }) => (next.as_ref(), client),
             Positions::InTrees(map) => {
-                let [path, beside] = &said[..] else { return Ok(Err(FailedServers::new())) };
+                let [path, beside] = &metadata[..] else { return Ok(Err(FailedServers::new())) };
                 of_slots = match map.trees[tree].next_eviction([path, beside]) {
                     Ok(next) => next,
                     Err(error @ ClientError::Overflow(_)) => return Err(overflow(error)),
@@ -282,9 +283,9 @@ impl ShareArray {
     ) -> Result<Answers<u8>, FailedServers> {
         let (parties, bytes) = (self.params.parties, self.trees[tree].path_metadata_bytes());
         let asked = vec![Some(Request::Metadata { at, leaf }); parties.servers()];
-        let said = self.servers(tree).ask_some(asked).into_iter().flatten();
+        let results = self.servers(tree).ask_some(asked).into_iter().flatten();
         let (shares, failed) =
-            servers::split_failures(said.map(|said| servers::expect_share(said, bytes)));
+            servers::split_failures(results.map(|result| servers::expect_share(result, bytes)));
         if !failed.is_empty() {
             return Err(failed);
         }
@@ -307,8 +308,9 @@ fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
     honest.saturating_add(ATTEMPTS_APART_MAX)
 }
 
-/// The client gives up an eviction after this number of failed attempts. Attempts that fail because
-/// of a lost link do not count. It gives up immediately after a failure that would repeat.
+/// The number of failed attempts after which the client gives up an eviction. Attempts that fail
+/// because of a lost link do not count. The client gives up immediately after a failure that would
+/// repeat.
 const TRIES_MAX: u32 = 5;
 
 /// The minimum number of attempts if links are missing. After a short outage, a server may still

@@ -22,15 +22,15 @@ pub(super) struct Fetched {
     pub(super) failed: Vec<(usize, StoreError)>,
 }
 
-/// Fetches shares of slots from each server for which `is_asked` is true, all at point `at`.
+/// Fetches shares of slots from each server that `participates`, all at point `at`.
 pub(super) fn fetch(
     servers: &mut TreeServers<'_>,
-    is_asked: &[bool],
+    participates: &[bool],
     at: TreePoint,
     slots: Slots,
     slot_bytes: usize,
 ) -> Fetched {
-    let asked: Vec<_> = is_asked.iter().map(|is_asked| is_asked.then_some(at)).collect();
+    let asked: Vec<_> = participates.iter().map(|it| it.then_some(at)).collect();
     fetch_each(servers, &asked, slots, slot_bytes)
 }
 
@@ -43,11 +43,11 @@ pub(super) fn fetch_each(
     slot_bytes: usize,
 ) -> Fetched {
     let request = |at: &Option<TreePoint>| at.map(|at| Request::Fetch { at, slots });
-    let said = servers.ask_some(asked.iter().map(request).collect());
+    let results = servers.ask_some(asked.iter().map(request).collect());
     let (numbers, shares, failed) = (Vec::new(), Vec::new(), Vec::new());
     let mut fetched = Fetched { numbers, shares, slot_bytes, failed };
-    for ((server, number), said) in (1..).enumerate().zip(said) {
-        match said.map(|said| servers::expect_share(said, slots.count * slot_bytes)) {
+    for ((server, number), result) in (1..).enumerate().zip(results) {
+        match result.map(|result| servers::expect_share(result, slots.count * slot_bytes)) {
             Some(Ok(share)) => {
                 fetched.numbers.push(number);
                 fetched.shares.push(share);
@@ -118,8 +118,8 @@ impl Fetched {
         })
     }
 
-    /// Computes the share that another server must have of a slot, ignoring the shares of `liars`;
-    /// `None` if too few shares remain.
+    /// Computes the share that server `number` must have of a slot, ignoring the shares of
+    /// `wrong_servers`; `None` if too few shares remain.
     pub(super) fn share_of(
         &self,
         number: u8,

@@ -129,7 +129,7 @@ mod tests {
             (0..BLOCKS).filter(|address| one(*address) == other(*address)).count()
         };
         let of = |address| ours.of(0, address);
-        // One of 2^24 labels is equal by chance.
+        // Two labels are equal by chance with a probability of 2^-24.
         assert!(equal(&of, &|address| address) < 3);
         assert!(equal(&of, &|address| ours.of(1, address)) < 3);
         assert!(equal(&of, &|address| others.of(0, address)) < 3);

@@ -46,16 +46,16 @@ impl ShareArray {
         };
         let send = |slots, shares: Vec<Share<u8>>| {
             let puts = shares.into_iter().map(|share| Request::Put { at, slots, share });
-            let said = servers.ask(puts.collect()).into_iter().map(servers::expect_done);
-            servers::require_all(&*servers, said, ADVICE).map(drop).map_err(LoadError)
+            let results = servers.ask(puts.collect()).into_iter().map(servers::expect_done);
+            servers::require_all(&*servers, results, ADVICE).map(drop).map_err(LoadError)
         };
         let loaded = map.load(Slots::at_once(params.slot_bytes()), coins, block, send);
         loaded.map_err(|LoadError(error)| error)?;
         let set_points = vec![Request::SetPoint { at }; servers.count()];
-        let said = servers.ask(set_points);
-        servers::require_all(&*servers, said.into_iter().map(servers::expect_done), ADVICE)?;
+        let results = servers.ask(set_points);
+        servers::require_all(&*servers, results.into_iter().map(servers::expect_done), ADVICE)?;
         self.state.set_accesses(self.params.accesses_at(at));
-        self.kept = self.state.accesses();
+        self.durable_accesses = self.state.accesses();
         self.done = Some(vec![at]);
         Ok(())
     }

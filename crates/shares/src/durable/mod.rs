@@ -47,18 +47,18 @@
 //! The client keeps the leaf and the last write number of each block of the last tree. It also
 //! keeps which data blocks have contents. Map blocks hold the rest. Each block is sealed with its
 //! address, its tree and its write number. So an entry is as authentic and fresh as its map block,
-//! which is verified with its own entry in the next tree.
+//! which is verified with its own entry in the tree accessed before.
 //!
 //! A plan holds the random choices for each tree: the block's new leaf, and the leaf to show if the
 //! block has no position. The log holds no contents of map blocks. An access is complete once all
 //! servers have it in all trees. Until then the client repeats it, from the last map tree down to
-//! the lowest-numbered tree in which a server lacks it. This is the data tree (number 0), because
-//! the data tree is written last. It is another tree only if a disk lied about a sync. Servers that
-//! already have the repeated write answer as they did before it, so a repeated access sends and
-//! receives the same messages. Queries must repeat their shares as well, because servers add these
-//! shares to the marks of taken blocks. The shares of a query are drawn from a seed derived from
-//! the plan's salt and from the query. If a server lies the second time, so that the client selects
-//! another slot, no share equals a share of the first query.
+//! the lowest-numbered tree in which a server lacks it. That tree is the data tree (number 0),
+//! because the data tree is written last, unless a disk lied about a sync. Servers that already
+//! have the repeated write answer as they did before it, so a repeated access sends and receives
+//! the same messages. Queries must repeat their shares as well, because servers add these shares to
+//! the marks of taken blocks. The shares of a query are drawn from a seed derived from the plan's
+//! salt and from the query. If a server lies the second time, so that the client selects another
+//! slot, no share equals a share of the first query.
 //!
 //! All trees have the same number of accesses, and are evicted after the same access, once all of
 //! them have it. With map trees an access needs all servers, because a missing server would not
@@ -163,9 +163,9 @@ impl DurableScheme for DurableS3Oram {
             (requirements.tree_top_ways.is_some(), "ways of a tree top"),
             (requirements.range_bytes.is_some() || requirements.range_policy.is_some(), "ranges"),
         ];
-        if let Some((_, said)) = refused.iter().find(|(is_said, _)| *is_said) {
+        if let Some((_, setting)) = refused.iter().find(|(is_given, _)| *is_given) {
             return Err(impossible(format!(
-                "the scheme `{NAME}` has no {said}: omit the setting, or choose another scheme"
+                "the scheme `{NAME}` has no {setting}: omit the setting, or choose another scheme"
             )));
         }
         let slots = match requirements.slots {
@@ -216,7 +216,7 @@ fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Erro
         params.clone().with_map_in_trees(shape)
     };
     let most = MapShape::default().client_entries_max;
-    // Halve the entries as long as they do not fit. An extra tree takes time.
+    // Begin with the most entries, because each extra tree makes accesses slower.
     for entries in std::iter::successors(Some(most), |it| Some(it / 2)).take_while(|it| *it > 0) {
         let Ok(params) = in_trees(entries) else { continue };
         let cost = params.cost()?;
@@ -227,7 +227,8 @@ fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Erro
             least = cost;
         }
     }
-    // If some servers may be missing, map trees are impossible, and this returns that error.
+    // If map trees are impossible, for example because some servers may be missing, return the
+    // reason.
     if least.client_bytes() == whole {
         in_trees(1)?;
     }

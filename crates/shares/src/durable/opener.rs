@@ -30,16 +30,17 @@ impl Opener<'_> {
     /// Finds the live block in a slot; `None` if the slot holds no live block.
     ///
     /// # Errors
-    /// The problem with the slot.
+    /// A description of the problem, if the metadata is invalid or the block is not what was
+    /// written.
     pub(super) fn block_in(
         &self,
         tree: usize,
         bucket: BucketId,
         slot: &[u8],
     ) -> Result<Option<LiveBlock>, String> {
-        let (said, sealed) = self.split(tree, slot).map_err(|error| error.to_string())?;
-        let counts = said.filter(|it| !it.is_taken && bucket.is_on_path(it.occupant.leaf));
-        let Some(occupant) = counts.map(|said| said.occupant) else { return Ok(None) };
+        let (metadata, sealed) = self.split(tree, slot).map_err(|error| error.to_string())?;
+        let counts = metadata.filter(|it| !it.is_taken && bucket.is_on_path(it.occupant.leaf));
+        let Some(occupant) = counts.map(|metadata| metadata.occupant) else { return Ok(None) };
         let opened = self.open(tree, occupant, sealed);
         let (address, opened) = opened.ok_or("a block is not what was written")?;
         let mapped = Mapped { leaf: occupant.leaf, write: opened.name().number };
@@ -52,7 +53,9 @@ impl Opener<'_> {
     pub(super) fn was_written(&self, tree: usize, slot: &[u8]) -> bool {
         slot.iter().all(|byte| *byte == 0)
             || match self.split(tree, slot) {
-                Ok((Some(said), sealed)) => self.open(tree, said.occupant, sealed).is_some(),
+                Ok((Some(metadata), sealed)) => {
+                    self.open(tree, metadata.occupant, sealed).is_some()
+                }
                 Ok((None, sealed)) => {
                     let opened = self.sealer.open(sealed);
                     opened.is_some_and(|opened| is_dummy_of(tree, opened.name()))
@@ -61,8 +64,8 @@ impl Opener<'_> {
             }
     }
 
-    /// Splits a slot into its metadata and the sealed block. The mark is the last byte of the
-    /// metadata.
+    /// Splits a slot into its metadata and the sealed block. Adds the separate mark after the slot,
+    /// if there is one, to the last byte of the metadata.
     fn split<'s>(
         &self,
         tree: usize,
@@ -70,22 +73,22 @@ impl Opener<'_> {
     ) -> Result<(Option<Metadata>, &'s [u8]), ClientError> {
         let level = self.levels.level(tree);
         let (slot, mark) = slot.split_at(level.slot_elements());
-        let (said, sealed) = slot.split_at(level.metadata_elements);
-        let mut said = Zeroizing::new(said.to_vec());
-        if let (Some(held), Some(mark)) = (said.last_mut(), mark.first()) {
+        let (metadata, sealed) = slot.split_at(level.metadata_elements);
+        let mut metadata = Zeroizing::new(metadata.to_vec());
+        if let (Some(held), Some(mark)) = (metadata.last_mut(), mark.first()) {
             *held = Gf256::add(*held, *mark);
         }
         let format = MetadataFormat::<Gf256>::new(level.tree, level.labels);
-        Ok((format.get(&said)?, sealed))
+        Ok((format.get(&metadata)?, sealed))
     }
 
     /// Decrypts a sealed block. Returns the block's address and contents; `None` if the seal is
     /// invalid, or names a block with another label.
-    fn open(&self, tree: usize, said: Occupant, sealed: &[u8]) -> Option<(u64, OpenedBlock)> {
+    fn open(&self, tree: usize, occupant: Occupant, sealed: &[u8]) -> Option<(u64, OpenedBlock)> {
         let opened = self.sealer.open(sealed)?;
         let blocks = self.levels.level(tree).blocks;
         let address = address_in(tree, opened.name()).filter(|it| *it < blocks)?;
         let label = self.labels.of(tree, address) as usize;
-        (label == said.label).then_some((address, opened))
+        (label == occupant.label).then_some((address, opened))
     }
 }

@@ -39,8 +39,8 @@ pub(super) struct Map {
     levels: Levels,
 }
 
-/// The maximum number of blocks: a TiB in blocks of 4 KiB. A client with the whole map keeps
-/// sixteen bytes for each block, and reads the whole map for every eviction.
+/// The maximum number of blocks: a TiB in blocks of 4 KiB. A client with the whole map keeps twelve
+/// or sixteen bytes for each block, and reads the whole map for every eviction.
 const BLOCKS_MAX: u64 = 1 << 28;
 
 /// Bytes of a write number in a map block. They suffice for all writes that a volume can ever make.
@@ -53,9 +53,9 @@ const LABEL_BYTES_MIN: usize = 3;
 /// loses the array.
 const OVERFLOW_LOG2_MAX: f64 = -40.0;
 
-/// The minimum number of accesses between checkpoints.
+/// A client can make at least this number of accesses between checkpoints.
 const ACCESSES_PER_CHECKPOINT_MIN: u64 = 256;
-/// The minimum number of evictions between checkpoints.
+/// A client can make at least this number of evictions between checkpoints.
 const EVICTIONS_PER_CHECKPOINT: u64 = 4;
 
 impl S3OramParams {
@@ -97,7 +97,8 @@ impl S3OramParams {
     ///
     /// # Errors
     /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) if the volume allows missing
-    /// servers, which could not catch up; or if the map needs no tree, or too many.
+    /// servers, which could not catch up; or if the map needs no tree, or too many. Also if a map
+    /// block would hold fewer than two entries.
     pub fn with_map_in_trees(self, shape: MapShape) -> Result<Self, Error> {
         let Self { blocks, parties, preset, .. } = self;
         if parties.servers() != parties.for_product() {
@@ -205,6 +206,7 @@ impl S3OramParams {
         at.evictions * self.evict_period() + at.written as u64
     }
 
+    /// The maximum number of accesses between checkpoints.
     pub(super) fn accesses_per_checkpoint(&self) -> u64 {
         ACCESSES_PER_CHECKPOINT_MIN.max(EVICTIONS_PER_CHECKPOINT * self.evict_period())
     }

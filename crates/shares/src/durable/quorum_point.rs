@@ -39,7 +39,7 @@ pub(super) struct PointFinder {
     pub(super) tree: Tree,
     pub(super) roots: RootRule,
     /// The point that all servers had reached when the client's directory recorded it.
-    pub(super) kept: TreePoint,
+    pub(super) durable: TreePoint,
 }
 
 /// The point whose data enough servers have, as agreed from their claims.
@@ -72,10 +72,9 @@ impl QuorumPoint {
 }
 
 impl PointFinder {
-    /// Finds the last point whose data enough servers have. Returns `wanted` instead if enough
-    /// servers have the data of `wanted`, and `None` if there is no such point. If that point
-    /// directly follows an eviction, the point before the eviction is preferred if more servers
-    /// certainly have it.
+    /// Finds the last point whose data enough servers have, or `wanted` if enough servers have its
+    /// data. `None` if enough servers have the data of no point. If the point directly follows an
+    /// eviction, the point before the eviction is preferred if more servers certainly have it.
     ///
     /// Reports to `damaged` the servers whose points neither a crash nor an absence can explain,
     /// and the error if no point was found.
@@ -162,12 +161,12 @@ impl PointFinder {
         let evictions = found.unwrap_or_default().evictions;
         // At most this many servers may have missed a write. Evictions need all servers.
         let missing_max = self.parties.servers() - self.parties.for_product();
-        let lacks_some = |at: &&TreePoint| **at < self.kept || is_behind(**at);
+        let lacks_some = |at: &&TreePoint| **at < self.durable || is_behind(**at);
         let were_missing = claims.iter().flatten().filter(lacks_some).count() <= missing_max;
         let why = |at: TreePoint| {
             if is_further(at) {
                 Participation::Astray(IS_FURTHER)
-            } else if at.evictions < self.kept.evictions || at < self.kept && !were_missing {
+            } else if at.evictions < self.durable.evictions || at < self.durable && !were_missing {
                 Participation::Astray(ROLLED_BACK_BEHIND_STATE)
             } else if is_behind(at) && (at.evictions < evictions || !were_missing) {
                 Participation::Astray(ROLLED_BACK)

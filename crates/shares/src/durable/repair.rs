@@ -153,8 +153,8 @@ pub fn repair(
     );
     let (number, mut done) = (repaired as u8 + 1, 0);
     let Repaired { mut wrong, behind: mut all_behind } = Repaired::default();
-    // The data is written last. If servers lack a write there, an access is in progress, and will
-    // be repeated in all trees.
+    // The data is written last. If servers lack a write of the data tree, an access is in progress,
+    // and will be repeated in all trees.
     let mut last_access = None;
     for (i, tree) in params.trees().iter().enumerate() {
         let servers = &mut TreeServers { servers, tree: tree.number };
@@ -192,7 +192,7 @@ pub fn repair(
 /// # Errors
 /// If the server cannot open its files, because its shares may be intact. Also if it is more than
 /// one step ahead of all other servers that answer: then it may be the only server with the last
-/// writes.
+/// writes. Also if another client has taken the volume over.
 pub fn needs_repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
@@ -302,8 +302,8 @@ fn check_place(
 fn send_to(servers: &mut TreeServers<'_>, server: usize, request: Request) -> Result<(), Error> {
     let mut requests: Vec<_> = (0..servers.count()).map(|_| None).collect();
     requests[server] = Some(request);
-    let said = servers.ask_some(requests).swap_remove(server);
-    match said.map(servers::expect_done) {
+    let result = servers.ask_some(requests).swap_remove(server);
+    match result.map(servers::expect_done) {
         Some(Ok(())) => Ok(()),
         Some(Err(error)) => {
             let advice = "Its shares are not rebuilt: start the repair again";
@@ -338,16 +338,16 @@ impl RepairPoint {
 
 /// Determines the point for the rebuilt server, and the progress of the others.
 ///
-/// - **After a write** it is the furthest point that *t* + 1 of the others claim: one of them is
+/// - **After a write** the point is the furthest that *t* + 1 of the others claim: one of them is
 ///   honest. The next access sends the write to servers that lack it. An earlier point would be
 ///   unsafe: the write may have been acknowledged, and the servers that have it could be lost one
 ///   after the other.
-/// - **After an eviction** it is the same point in two cases: if at most *t* servers claim to be
-///   one eviction behind (they may lie, and no server rolls back for them), or if the server to
-///   rebuild had finished the eviction. The servers that are behind must then be rebuilt as well.
-///   Otherwise more than *t* servers are behind, so one of them is honest, and the eviction is not
-///   over. Servers that finished it keep the state before it, and roll back when the client repeats
-///   the eviction.
+/// - **After an eviction** the point is chosen in the same way in two cases: if at most *t* servers
+///   claim to be one eviction behind (they may lie, and no server rolls back for them), or if the
+///   server to rebuild had finished the eviction. The servers that are behind must then be rebuilt
+///   as well. Otherwise more than *t* servers are behind, so one of them is honest, and the
+///   eviction is not over. Servers that finished it keep the state before it, and roll back when
+///   the client repeats the eviction.
 fn find_repair_point(
     servers: &mut TreeServers<'_>,
     tree: &ShareTree,

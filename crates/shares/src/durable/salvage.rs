@@ -14,8 +14,8 @@ use super::servers::TreeServers;
 use crate::map_trees::map_block::{MapFormat, Mapped};
 use crate::message::TreePoint;
 
-/// Takes the place of the number of a block's last write if, according to the map, the block has no
-/// position. No write has this number.
+/// Stands for the last write of a block that has no position according to the map. No write has
+/// this number.
 const NO_POSITION_WRITE: u64 = u64::MAX;
 
 /// The writes that a tree must hold, according to the entries in the previous tree.
@@ -75,15 +75,15 @@ struct SalvageProgress {
 
 impl ShareArray {
     /// Passes each found block to `each`, unless the map names a newer write. The servers may be
-    /// ahead of this state. A block without a known entry, because its map block was rolled back or
-    /// lost, is reported as possibly old.
+    /// ahead of the client's saved state. A block without a known entry, because its map block was
+    /// rolled back or lost, is reported as possibly old.
     pub(super) fn salvage_all(
         &mut self,
         each: &mut dyn FnMut(u64, &[u8]),
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error> {
-        // Otherwise the servers' shares would appear damaged.
+        // In a wrong order, the servers' shares would appear damaged.
         self.check_order()?;
         let blocks = self.params.blocks;
         let mut salvaged = SalvageProgress {
@@ -201,13 +201,13 @@ impl ShareArray {
     fn points(&self, tree: usize) -> PointFinder {
         let (parties, tree) = (self.params.parties, self.trees[tree].tree);
         let roots = if self.params.is_in_trees() { RootRule::Marked } else { RootRule::AppendOnly };
-        PointFinder { parties, tree, roots, kept: self.state.point_after(self.kept) }
+        PointFinder { parties, tree, roots, durable: self.state.point_after(self.durable_accesses) }
     }
 
-    /// The last point that enough servers have in a map tree. If that point is one access ahead of
-    /// the data, returns the point before it, if enough servers have that point: the data lacks the
-    /// access in progress, and the later map would make the older copies of the accessed block seem
-    /// outdated.
+    /// The last point that enough servers have in a map tree. If this point is one access ahead of
+    /// the data, the point `data_at` is preferred if enough servers have it in this tree: the data
+    /// lacks the access in progress, and the later map would make the older copies of the accessed
+    /// block seem outdated.
     fn map_quorum_point(
         &mut self,
         tree: usize,

@@ -107,8 +107,8 @@ impl StateReader {
         self.states == 1
     }
 
-    /// Reads the number of accesses from a head. In a later state it must equal `follows`, the
-    /// number that follows from the first state and the plans since.
+    /// Reads the number of accesses from a head. In a later state the number must equal `follows`,
+    /// which follows from the first state and the plans since. Fails for a second head in a state.
     pub(super) fn head(&mut self, mut fields: Fields<'_>, follows: u64) -> Result<u64, Error> {
         let accesses = fields.count()?;
         fields.end()?;
@@ -134,7 +134,7 @@ impl StateReader {
         if fits { Ok(()) } else { Err(foreign_section()) }
     }
 
-    /// Ends reading. Fails if there was no state.
+    /// Ends reading. Fails if there was no state, or the last state has no head.
     pub(super) fn end(&self) -> Result<(), Error> {
         self.has_head.then_some(()).ok_or_else(|| invalid("the state has no head"))
     }

@@ -39,8 +39,9 @@ use crate::tree::Tree;
 pub(super) type EpochAnswer = Result<HostEpoch, StoreError>;
 
 /// Asks all servers for their progress, and then sends each server that is set up its setup again.
-/// This changes nothing on a server that has this setup. A server with another number, other
-/// companions, or another tree or field refuses. Returns the progress of each server, or its error.
+/// This changes nothing on a server that has this setup. A server with another number, other peers,
+/// or another shape of the tree or its slots refuses. Returns the progress of each server, or its
+/// error.
 ///
 /// # Errors
 /// [`StoreMismatch`](ErrorKind::StoreMismatch) if the servers belong to another volume, or are
@@ -76,23 +77,26 @@ pub(super) fn send_setups(
     parties: Parties,
     setups: Vec<Option<Request>>,
 ) -> Result<Vec<Option<Result<(), StoreError>>>, Error> {
-    let said: Vec<_> =
-        servers.ask_some(setups).into_iter().map(|said| said.map(servers::expect_done)).collect();
-    let refuses = |said: &Result<(), StoreError>| {
-        said.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Refused)
+    let results: Vec<_> = servers
+        .ask_some(setups)
+        .into_iter()
+        .map(|result| result.map(servers::expect_done))
+        .collect();
+    let refuses = |result: &Result<(), StoreError>| {
+        result.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Refused)
     };
-    let refused = said.iter().flatten().filter(|said| refuses(said)).count();
-    if refused > parties.colluding() && !said.iter().flatten().any(Result::is_ok) {
+    let refused = results.iter().flatten().filter(|result| refuses(result)).count();
+    if refused > parties.colluding() && !results.iter().flatten().any(Result::is_ok) {
         return Err(Error::new(ErrorKind::StoreMismatch, ANOTHER_ORDER));
     }
-    let damaged = |said: Result<(), StoreError>| match said {
+    let damaged = |result: Result<(), StoreError>| match result {
         Err(error) if error.kind() == StoreErrorKind::Refused => {
             let message = format!("{error}. {IS_ALONE}");
             Err(StoreError::caused_by(StoreErrorKind::Damaged, message, error))
         }
-        said => said,
+        result => result,
     };
-    Ok(said.into_iter().map(|said| said.map(damaged)).collect())
+    Ok(results.into_iter().map(|result| result.map(damaged)).collect())
 }
 
 /// The error if no server accepts its setup, and more servers refuse than may lie.
@@ -118,20 +122,20 @@ pub(super) struct ServerProgress {
 const COUNT_MAX: u64 = 1 << 62;
 
 impl ServerProgress {
-    /// Derives the servers' progress from their claims. All servers had reached `kept`, the point
-    /// of the client's last durable state.
+    /// Derives the servers' progress from their claims. All servers had reached `durable`, the
+    /// point of the client's last durable state.
     pub(super) fn from_claims(
         parties: Parties,
         tree: Tree,
         reported: Vec<EpochAnswer>,
-        kept: TreePoint,
+        durable: TreePoint,
     ) -> Self {
         let claims = claims(tree, &reported);
         let far = claims.get(parties.colluding()).or(claims.last()).copied().unwrap_or_default();
         // If more than *t* servers were rolled back, they must not define the point.
-        let far = far.max(kept);
+        let far = far.max(durable);
         let have_it = claims.iter().filter(|claim| **claim >= far).count();
-        let is_only_evicted = far.written == 0 && far.evictions > kept.evictions;
+        let is_only_evicted = far.written == 0 && far.evictions > durable.evictions;
         let enough = if is_only_evicted { parties.servers() } else { parties.for_product() };
         let done = if have_it >= enough { far } else { before(tree, far) };
         let steps_done = steps(tree, done);
@@ -147,7 +151,7 @@ impl ServerProgress {
             if steps > steps_done + 1 {
                 Participation::Astray(IS_FURTHER)
             } else if steps >= steps_done {
-                if at < kept {
+                if at < durable {
                     Participation::Astray(ROLLED_BACK_BEHIND_STATE)
                 } else {
                     Participation::Current
@@ -177,7 +181,7 @@ pub(super) fn check_not_rolled_back(
     servers: &mut TreeServers<'_>,
     parties: Parties,
     tree: Tree,
-    kept: TreePoint,
+    durable: TreePoint,
 ) -> Result<(), Error> {
     let reported = servers.epochs();
     let is_missing = |reported: &EpochAnswer| {
@@ -186,7 +190,7 @@ pub(super) fn check_not_rolled_back(
     let missing: Vec<_> =
         (0..reported.len()).filter(|server| is_missing(&reported[*server])).collect();
     let ServerProgress { participants, .. } =
-        ServerProgress::from_claims(parties, tree, reported, kept);
+        ServerProgress::from_claims(parties, tree, reported, durable);
     if let Err(error) = participants.check_enough(&**servers, parties)
         && error.kind() == ErrorKind::StoreRolledBack
     {
@@ -220,7 +224,8 @@ pub(super) const ROLLED_BACK: &str = "was rolled back behind the others";
 pub(super) const ROLLED_BACK_BEHIND_STATE: &str =
     "was rolled back behind the client's directory, or belongs to another volume";
 
-/// The point that a server claims; an error if no server can reach such a point.
+/// The point that a server claims; an error if the server is not set up, or if no server can reach
+/// such a point.
 pub(super) fn check_epoch(tree: Tree, epoch: &HostEpoch) -> Result<TreePoint, Participation> {
     let HostEpoch { at, attempt, is_set_up } = *epoch;
     if !is_set_up {

@@ -15,7 +15,8 @@ pub(super) type ServerResult = Result<Answer, StoreError>;
 /// Finds the `count` share servers that form a store.
 ///
 /// # Errors
-/// [`StoreMismatch`](ErrorKind::StoreMismatch) if the store is something else.
+/// [`StoreMismatch`](ErrorKind::StoreMismatch) if the store has no share servers, or another number
+/// of them.
 pub(super) fn share_servers_of(store: AnyStore, count: usize) -> Result<AnyServers, Error> {
     let mismatch = |problem: String| Err(Error::new(ErrorKind::StoreMismatch, problem));
     match share_servers(store) {
@@ -73,32 +74,37 @@ impl TreeServers<'_> {
         requests: Vec<Option<Request>>,
         patience: Patience,
     ) -> Vec<Option<ServerResult>> {
-        let is_asked: Vec<_> = requests.iter().map(Option::is_some).collect();
+        let has_request: Vec<_> = requests.iter().map(Option::is_some).collect();
         let mut answered = self.servers.ask(self.tree, requests, patience);
-        answered.resize_with(is_asked.len(), || None);
-        let read = |is_asked: bool, answered: Option<ServerAnswer>| {
-            is_asked.then(|| decode_answer(answered.unwrap_or_else(|| Err(wrong_answer_error()))))
+        answered.resize_with(has_request.len(), || None);
+        let read = |has_request: bool, answered: Option<ServerAnswer>| {
+            has_request
+                .then(|| decode_answer(answered.unwrap_or_else(|| Err(wrong_answer_error()))))
         };
-        is_asked.into_iter().zip(answered).map(|(is_asked, it)| read(is_asked, it)).collect()
+        has_request
+            .into_iter()
+            .zip(answered)
+            .map(|(has_request, it)| read(has_request, it))
+            .collect()
     }
 
     /// Sends requests whose only correct answer is `Done`. Returns the servers that failed, with
     /// their errors.
     pub(super) fn failures(&mut self, requests: Vec<Option<Request>>) -> Vec<(usize, StoreError)> {
-        let said = self.ask_some(requests).into_iter().enumerate();
-        said.filter_map(|(server, said)| Some((server, expect_done(said?).err()?))).collect()
+        let results = self.ask_some(requests).into_iter().enumerate();
+        results.filter_map(|(server, result)| Some((server, expect_done(result?).err()?))).collect()
     }
 
-    /// Asks for the progress of all servers, when a volume is opened and before an attempt to
-    /// evict. A server that is still evicting for a lost client answers once it has finished.
+    /// Asks all servers for their progress. Waits as long as an eviction may take: a server that is
+    /// still evicting for a lost client answers only when it has finished.
     pub(super) fn epochs(&mut self) -> Vec<Result<HostEpoch, StoreError>> {
         let requests = vec![Some(Request::Epoch); self.count()];
         all_results(self.ask_with(requests, Patience::Long)).into_iter().map(expect_epoch).collect()
     }
 }
 
-fn all_results(said: Vec<Option<ServerResult>>) -> Vec<ServerResult> {
-    said.into_iter().map(|said| said.unwrap_or_else(|| Err(wrong_answer_error()))).collect()
+fn all_results(results: Vec<Option<ServerResult>>) -> Vec<ServerResult> {
+    results.into_iter().map(|result| result.unwrap_or_else(|| Err(wrong_answer_error()))).collect()
 }
 
 fn decode_answer(answered: ServerAnswer) -> ServerResult {
@@ -117,16 +123,16 @@ pub(super) fn wrong_answer_error() -> StoreError {
 }
 
 /// Checks that the server did what was requested.
-pub(super) fn expect_done(said: ServerResult) -> Result<(), StoreError> {
-    match said? {
+pub(super) fn expect_done(result: ServerResult) -> Result<(), StoreError> {
+    match result? {
         Answer::Done => Ok(()),
         _ => Err(wrong_answer_error()),
     }
 }
 
 /// The progress in an answer; an error for any other answer.
-pub(super) fn expect_epoch(said: ServerResult) -> Result<HostEpoch, StoreError> {
-    match said? {
+pub(super) fn expect_epoch(result: ServerResult) -> Result<HostEpoch, StoreError> {
+    match result? {
         Answer::Epoch(epoch) => Ok(epoch),
         _ => Err(wrong_answer_error()),
     }
@@ -149,8 +155,8 @@ pub(super) fn check_not_fenced<T>(
 }
 
 /// The share in an answer; an error if it does not have `bytes` bytes.
-pub(super) fn expect_share(said: ServerResult, bytes: usize) -> Result<Vec<u8>, StoreError> {
-    match said? {
+pub(super) fn expect_share(result: ServerResult, bytes: usize) -> Result<Vec<u8>, StoreError> {
+    match result? {
         Answer::Share(share) if share.len() == bytes => Ok(share),
         _ => Err(wrong_answer_error()),
     }

@@ -30,7 +30,8 @@ impl ShareArray {
         server_progress::verify_setups(&mut self.servers(tree), parties, setups)
     }
 
-    /// Fails if the servers are named in another order than when the array was created.
+    /// Fails if the servers are named in another order than when the array was created, or belong
+    /// to another volume.
     pub(super) fn check_order(&mut self) -> Result<(), Error> {
         self.verify_setups(0).map(drop)
     }
@@ -42,8 +43,12 @@ impl ShareArray {
         for tree in 0..self.trees.len() {
             let requests = self.setups(tree);
             let mut servers = self.servers(tree);
-            let said = servers.ask(requests);
-            servers::require_all(&*servers, said.into_iter().map(servers::expect_done), NEEDS_ALL)?;
+            let results = servers.ask(requests);
+            servers::require_all(
+                &*servers,
+                results.into_iter().map(servers::expect_done),
+                NEEDS_ALL,
+            )?;
             if is_alone {
                 self.connect_servers()?;
             }
@@ -92,14 +97,14 @@ impl ShareArray {
     /// repeat accesses that enough servers have finished.
     ///
     /// # Errors
-    /// `StateRolledBack` if the client's directory is older than the
-    /// servers' state. Also if too few servers can participate.
+    /// `StateRolledBack` if the client's directory is older than the servers' state. Also if too
+    /// few servers can participate, or the servers belong to another volume.
     pub(super) fn query_progress(&mut self) -> Result<Vec<TreePoint>, Error> {
         if let Some(done) = &self.done {
             return Ok(done.clone());
         }
-        let (kept, seen_max) =
-            (self.state.point_after(self.kept), self.state.point_after(self.seen_max));
+        let durable = self.state.point_after(self.durable_accesses);
+        let seen_max = self.state.point_after(self.seen_max);
         let (mut all_reported, mut is_any_old) = (Vec::new(), false);
         for tree in 0..self.trees.len() {
             let reported = self.verify_setups(tree)?;
@@ -117,7 +122,7 @@ impl ShareArray {
         let (mut all_done, mut all_participants) = (Vec::new(), Vec::new());
         for (shape, reported) in self.trees.iter().zip(all_reported) {
             let ServerProgress { done, participants } =
-                ServerProgress::from_claims(parties, shape.tree, reported, kept);
+                ServerProgress::from_claims(parties, shape.tree, reported, durable);
             participants.check_enough(&*self.store, parties)?;
             all_done.push(done);
             all_participants.push(participants);
@@ -128,8 +133,8 @@ impl ShareArray {
     }
 
     /// Whether the client is behind the servers. Only asks for their progress in each tree, because
-    /// a client that probes for a rollback must not change anything. `known` is the number of
-    /// accesses in the client's directory.
+    /// a client that probes for a rollback must not change anything. `known` is the maximum number
+    /// of accesses that the servers can have seen, according to the client's directory.
     ///
     /// # Errors
     /// If at most *t* servers answer, or missing servers would decide.

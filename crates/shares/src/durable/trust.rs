@@ -18,7 +18,8 @@ use crate::sharing::Parties;
 pub(super) struct Trust {
     /// The number of wrong answers of each server since the array was opened.
     answers: Vec<u64>,
-    /// For each server, whether it has given a wrong answer and was not repaired since.
+    /// For each server, whether it has given a wrong answer or found its own shares damaged, and
+    /// was not repaired since.
     is_wrong: Vec<bool>,
     /// For each server, whether it is on the list.
     is_listed: Vec<bool>,
@@ -98,8 +99,8 @@ impl Trust {
     /// The numbers of the servers that deal in an eviction.
     ///
     /// # Errors
-    /// [`Damaged`](StoreErrorKind::Damaged) if too few servers have never answered wrong, and the
-    /// errors of the list if a wrong server cannot be added.
+    /// [`Damaged`](StoreErrorKind::Damaged) if fewer than 2*t* + 1 trusted servers are left, and
+    /// the errors of the list if a wrong server cannot be added.
     pub(super) fn dealers(
         &mut self,
         servers: &dyn ShareServers,
@@ -144,11 +145,11 @@ impl Trust {
     pub(super) fn wrong_servers(&self) -> Vec<String> {
         let wrong = self.answers.iter().zip(&self.is_wrong).enumerate();
         let wrong = wrong.filter(|(_, (_, is_wrong))| **is_wrong);
-        let said = |(server, (times, _)): (usize, (&u64, _))| match times {
+        let describe = |(server, (times, _)): (usize, (&u64, _))| match times {
             0 => format!("server {} (before this opening)", server + 1),
             times => format!("server {} ({times} times)", server + 1),
         };
-        wrong.map(said).collect()
+        wrong.map(describe).collect()
     }
 }
 
@@ -251,7 +252,7 @@ mod tests {
         assert_eq!(trust.wrong_servers(), ["server 2 (before this opening)"]);
         assert!(trust.replace_dealer(servers, parties, 3).unwrap());
         assert_eq!(trust.dealers(servers, parties).unwrap(), [1, 3, 5]);
-        // The first is already replaced, and no other server is left to replace the second.
+        // Server 4 is already replaced, and no other server is left to replace server 5.
         assert!(!trust.replace_dealer(servers, parties, 3).unwrap());
         assert!(!trust.replace_dealer(servers, parties, 4).unwrap());
         trust.record_wrong(servers, &[1]).unwrap();

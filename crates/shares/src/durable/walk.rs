@@ -153,7 +153,7 @@ impl ShareArray {
     /// The live block in a slot; `None` if there is none.
     ///
     /// # Errors
-    /// The problem with the slot.
+    /// A description of the problem, if the slot does not hold what was written.
     fn block_in(
         &self,
         tree: usize,
@@ -186,8 +186,8 @@ impl ShareArray {
     }
 
     /// The error for a slot whose shares do not fit each other. Names a wrong server, and records
-    /// all wrong servers, if the block's seal shows which shares are wrong. The metadata of a slot
-    /// is not sealed.
+    /// all wrong servers, if the block's seal shows which shares are wrong. Compares only the
+    /// sealed part of the slot, without its metadata.
     fn not_fitting(&mut self, tree: usize, fetched: &Fetched, place: usize) -> Error {
         let sealed = self.trees[tree].metadata_bytes..self.trees[tree].slot_bytes;
         let is_sound = |held: &[u8]| is_sealed(&self.sealer, held);

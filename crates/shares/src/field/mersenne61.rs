@@ -112,8 +112,8 @@ impl Field for Mersenne61 {
         }
     }
 
-    /// Computes products as [`Field::combine`] does. Reduces each sum only after 64 products,
-    /// because 64 products of 122 bits fit into 128 bits.
+    /// Computes products as [`Field::combine`] does. Reduces each sum only after 63 products: 63
+    /// products of 122 bits and a reduced sum fit into 128 bits.
     fn combine(out: &mut [u64], matrix: &[u64], columns: usize, rows: &[&[u64]]) {
         const PLACES: usize = 512;
         const PRODUCTS_MAX: usize = 63;

@@ -64,7 +64,7 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
     /// Appends the encoded elements to `out`.
     fn encode(elements: &[Self::Element], out: &mut Vec<u8>);
 
-    /// Decodes elements into `out`.
+    /// Decodes elements into `out`. After an error, the contents of `out` are arbitrary.
     ///
     /// # Errors
     /// If the number of bytes does not match `out`, or the bytes do not encode elements of the

@@ -122,8 +122,7 @@ impl Eviction<'_> {
     }
 }
 
-/// Divides blocks into parts such that one part of all slots of a bucket is neither long nor very
-/// short.
+/// Divides a block into parts of [`part_bytes`] bytes. The last part may be shorter.
 fn parts(block_bytes: usize, slots: usize) -> Vec<BlockPart> {
     let bytes = part_bytes(block_bytes, slots);
     (0..block_bytes)
@@ -270,10 +269,10 @@ impl Tile<'_> {
             let shares = reshare::<Gf256>(parties, own, product, coins);
             of_each.iter_mut().zip(shares).for_each(|(of, share)| of.push(share));
         }
-        let mut kept = Vec::new();
+        let mut own_shares = Vec::new();
         for (number, shares) in parties.numbers().zip(of_each) {
             if number == own {
-                kept = shares;
+                own_shares = shares;
                 continue;
             }
             let Attempt { attempt, number: eviction } = *attempt;
@@ -283,12 +282,12 @@ impl Tile<'_> {
                 of_another(format!("this server cannot reach server {number}: {error}"))
             })?;
         }
-        Ok(kept)
+        Ok(own_shares)
     }
 
     /// The coins for sharing one product, derived from the seed, the product and its location. A
     /// server that is rolled back within an attempt may share another product at the same location.
-    /// It then uses other coins.
+    /// The server then uses other coins.
     fn coins_of(&self, level: u8, child: u8, product: &[u8]) -> ChaCha20Rng {
         let Attempt { attempt, number } = self.eviction.attempt;
         let place = [number, attempt, self.tile.into(), level.into(), child.into()];

@@ -90,8 +90,8 @@ impl Files {
     /// Makes durable the data that an earlier process left in the files, before a client learns of
     /// the data. The process may have died before its sync, or after a failed sync. A sync alone is
     /// not enough: the system may have dropped data. So the last record, the block it covers, and
-    /// the marks written with it are written again. Earlier data was already durable when they were
-    /// written.
+    /// the marks written with it are written again. Earlier data was already durable before that
+    /// write.
     ///
     /// A block that does not match the record was written before the last write, and damaged since.
     /// Its old checksums stay, because with new ones an eviction would accept the damaged block.
@@ -254,7 +254,7 @@ impl Files {
         synced
     }
 
-    /// Stores the server's progress in the place of the older record.
+    /// Stores the server's progress in the place of the older record, and makes it durable.
     pub(super) fn store_record(&mut self, record: Record) -> io::Result<()> {
         let record = Record { number: self.record.number + 1, ..record };
         self.root.write_at(record.offset(), &record.encode())?;
@@ -287,7 +287,7 @@ impl Bucket<'_> {
     /// Reads a piece of each slot in use, and verifies each piece's checksum.
     ///
     /// # Errors
-    /// `InvalidData` if a checksum does not match.
+    /// System errors, and `InvalidData` if a checksum does not match.
     pub(super) fn read_checked(&self, part: BlockPart) -> io::Result<Vec<u8>> {
         let read = self.read_part(part)?;
         if self.kept_sums(part)? != self.sums_of(part, &read) {
@@ -301,20 +301,20 @@ impl Bucket<'_> {
     pub(super) fn kept_sums(&self, part: BlockPart) -> io::Result<Vec<Sum>> {
         let ((_, order), piece) = (self.sums, self.pieces.number(part.first));
         let first = if order.is_by_slot() { 0 } else { piece };
-        // Checksums between them are read as well.
+        // Checksums of other pieces in between are read as well.
         let start = order.index(0, first);
         let end = order.index(self.slots - 1, piece) + 1;
-        let mut kept = vec![0; (end - start) * SUM_BYTES];
-        self.file.read_at(self.sum_offset(0, first), &mut kept)?;
-        let kept = kept.as_chunks::<SUM_BYTES>().0;
-        Ok((0..self.slots).map(|slot| kept[order.index(slot, piece) - start]).collect())
+        let mut stored = vec![0; (end - start) * SUM_BYTES];
+        self.file.read_at(self.sum_offset(0, first), &mut stored)?;
+        let stored = stored.as_chunks::<SUM_BYTES>().0;
+        Ok((0..self.slots).map(|slot| stored[order.index(slot, piece) - start]).collect())
     }
 
     /// The stored checksum of a slot of the root.
     fn kept_sum_of_slot(&self, slot: usize) -> io::Result<u32> {
-        let mut kept = vec![0; self.pieces.count() * SUM_BYTES];
-        self.file.read_at(self.sum_offset(slot, 0), &mut kept)?;
-        Ok(self.pieces.sum_of_slot(kept.as_chunks().0))
+        let mut stored = vec![0; self.pieces.count() * SUM_BYTES];
+        self.file.read_at(self.sum_offset(slot, 0), &mut stored)?;
+        Ok(self.pieces.sum_of_slot(stored.as_chunks().0))
     }
 
     /// Computes the checksums of the pieces in `slots`, which holds one piece of each slot.
@@ -330,8 +330,8 @@ impl Bucket<'_> {
     }
 
     /// Writes a piece of each slot, and the checksums of the pieces. Computes the checksums, unless
-    /// the caller gives them for data that was copied without verification. Slots after those in
-    /// `bytes` become zeros.
+    /// the caller passes `kept_sums` for data that was copied without verification. Slots after
+    /// those in `slots` become zeros.
     pub(super) fn write_part(
         &self,
         part: BlockPart,

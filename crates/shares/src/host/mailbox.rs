@@ -35,8 +35,8 @@ pub struct ProtocolViolation;
 pub struct Mailbox {
     boxes: Mutex<MailboxState>,
     arrived: Condvar,
-    /// The maximum length of a portion in bytes; 0 before a client sets a tree up, so that no
-    /// portion is accepted.
+    /// The maximum length of a portion in bytes; 0 before a client sets a tree up. Two seeds are
+    /// never too long.
     portion_bytes_max: AtomicUsize,
     /// The watcher that stored messages are reported to, if there is one.
     watcher: Mutex<Option<Weak<dyn Watcher>>>,
@@ -54,8 +54,7 @@ struct MailboxState {
 struct PeerBox {
     attempt: Attempt,
     portions: HashMap<(u32, u8), Portion>,
-    /// For each lane, the part and the round of the last portion that the receiving server has
-    /// used.
+    /// For each lane, the part and the round of the last portion that this server has used.
     taken: [Option<(u32, u8)>; TILES_AT_ONCE],
     /// Whether there is a link to the server that sends the messages.
     has_link: bool,
@@ -78,7 +77,8 @@ pub(super) enum WaitError {
 }
 
 impl Mailbox {
-    /// Receives a message of server `from`. Drops the message if it is outdated.
+    /// Receives a message of server `from`. Drops a message that is outdated, or was received
+    /// before.
     ///
     /// # Errors
     /// If the message violates the protocol, or the server has sent too many messages. The caller
@@ -90,9 +90,9 @@ impl Mailbox {
             Share::Drawn(seed) => seed.len(),
             Share::Computed(bytes) => bytes.len(),
         };
-        let kept: usize = shares.iter().map(bytes).sum();
+        let total: usize = shares.iter().map(bytes).sum();
         let is_a_portion = shares.len() <= 2
-            && kept <= self.portion_bytes_max.load(Ordering::Relaxed).max(2 * size_of::<Seed>());
+            && total <= self.portion_bytes_max.load(Ordering::Relaxed).max(2 * size_of::<Seed>());
         if !is_a_portion {
             return Err(ProtocolViolation);
         }
@@ -444,7 +444,8 @@ mod tests {
         mailbox.watch(&watcher);
         mailbox.begin(Attempt { attempt: 5, number: 0 });
         mailbox.take(2, &dealt(5, 0, 1)).unwrap();
-        // From a given-up attempt, a duplicate, from an unknown server, and invalid.
+        // A message of a given-up attempt, a duplicate, a message of an unknown server, and an
+        // invalid one.
         for _ in 0..3 {
             mailbox.take(2, &dealt(4, 0, 1)).unwrap();
             mailbox.take(2, &dealt(5, 0, 1)).unwrap();

@@ -5,10 +5,10 @@
 //! page = evictions 8 ‖ blocks in the root 4 ‖ leaf 8 ‖ sum of the query 4 ‖ Z marks ‖ CRC-32 4
 //! ```
 //! A page names the write or eviction after which it is valid, and the path and query of the write.
-//! Each bucket has two places. A new page goes to the place that does not hold the currently valid
-//! one. So the previous state is always available, for a client that repeats a request and for a
-//! rollback. A page later than the server's point is ignored. If two intact pages remain, the later
-//! one is valid.
+//! Each bucket has two places for its page. A new page goes to the place that does not hold the
+//! currently valid one. So the previous state is always available, for a client that repeats a
+//! request and for a rollback. A page later than the server's point is ignored. If two intact pages
+//! remain, the later one is valid.
 //!
 //! Pages become durable with the record of the write, in one sync, so a crash may leave the record
 //! intact and pages torn. The write was then not acknowledged, and is dropped, as if its block were
@@ -160,7 +160,8 @@ impl Marks<'_> {
         Ok(())
     }
 
-    /// Identifies the write that led to point `at`; `None` if the page of the root is torn.
+    /// Identifies the write that led to point `at`; `None` if the root has no intact page for this
+    /// point.
     pub(super) fn write_before(&self, at: TreePoint) -> io::Result<Option<WriteIdentity>> {
         let pages = self.pages(BucketId::ROOT)?;
         Ok(pages.into_iter().flatten().find(|page| page.at == at).map(|page| page.write))

@@ -74,11 +74,11 @@ pub struct Host {
 }
 
 impl Host {
-    /// Opens the files in the folder. If it is empty, a client must set the server up first.
-    /// `draw_seed` draws a seed from the system for each attempt to evict a path.
+    /// Opens the files in the folder. If the folder is empty, a client must set the server up
+    /// first. `draw_seed` draws a seed from the system for each attempt to evict a path.
     ///
     /// # Errors
-    /// System errors, and errors about damaged files.
+    /// System errors, and errors about damaged files or files of another version.
     pub fn open(
         folder: Box<dyn Folder>,
         draw_seed: impl FnMut() -> io::Result<Seed> + Send + 'static,
@@ -134,7 +134,7 @@ impl Host {
 
     /// Handles a request of the client and returns the answer. A refused request leaves the
     /// contents of the tree unchanged, but a refused eviction may have used up its attempt number.
-    /// `check` is called with the setup before the server accepts it, and may refuse it.
+    /// `check` is called with a new setup before the server accepts it, and may refuse it.
     pub fn answer(
         &mut self,
         message: &[u8],
@@ -274,7 +274,7 @@ impl Host {
             // The eviction is over, and the answer was lost.
             return Ok(());
         }
-        // A server that was restarted since may lack a block, and would deal zeros.
+        // A server that has restarted may have dropped a torn block, and would deal zeros instead.
         files.check_is(TreePoint { evictions: number, written: files.setup.tree.accesses() })?;
         if attempt <= latest {
             return Err(begun_before(attempt == latest));

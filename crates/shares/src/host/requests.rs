@@ -174,7 +174,7 @@ impl Files {
         let bucket = self.bucket(slots.bucket, at).filter(holds);
         let bucket = bucket.ok_or("at this point the slot is empty on all servers")?;
         bucket.write(slots.first, &share).map_err(unusable)?;
-        // The client does not put it again if the server restarts meanwhile, so make it durable.
+        // The client does not put these slots again if the server restarts, so make them durable.
         self.sync_bucket(slots.bucket).map_err(unusable)
     }
 

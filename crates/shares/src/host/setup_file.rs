@@ -28,9 +28,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Setup, Error> {
         return Err(of_version("an older"));
     }
     let damaged = || Error::new(ErrorKind::InvalidData, "the setup file of the server is damaged");
-    let (setup, said) = bytes.split_last_chunk::<{ FILES.len() }>().ok_or_else(damaged)?;
+    let (setup, trailer) = bytes.split_last_chunk::<{ FILES.len() }>().ok_or_else(damaged)?;
     let setup = Setup::decode(setup).map_err(|_| damaged())?;
-    let ([magic @ .., version], [known_magic @ .., known]) = (said, &FILES);
+    let ([magic @ .., version], [known_magic @ .., known]) = (trailer, &FILES);
     if *magic == MARKS && setup.metadata_bytes > 0 {
         return Err(of_version("an older"));
     }
@@ -61,7 +61,6 @@ mod tests {
     fn setup(metadata_bytes: usize) -> Setup {
         let parties = Parties::new(3, 1).unwrap();
         let tree = Tree::new(2, Preset { slots: 12, accesses: 3 }).unwrap();
-        // The last key ends as a version does.
         let keys = vec![[1; 32], [2; 32], *b"................................"];
         Setup { number: 2, parties, tree, block_bytes: 700, metadata_bytes, keys }
     }
@@ -69,15 +68,16 @@ mod tests {
     #[test]
     fn the_setup_file_has_the_version_of_the_files() {
         for metadata_bytes in [0, 16] {
-            let mut kept = setup(metadata_bytes);
-            kept.keys[2][24..].copy_from_slice(&FILES);
-            let bytes = encode(&kept);
-            assert_eq!(decode(&bytes).unwrap(), kept);
+            let mut stored = setup(metadata_bytes);
+            // The last key ends like the bytes that follow a setup.
+            stored.keys[2][24..].copy_from_slice(&FILES);
+            let bytes = encode(&stored);
+            assert_eq!(decode(&bytes).unwrap(), stored);
             let error_of = |bytes: &[u8]| decode(bytes).unwrap_err();
-            let older = error_of(&kept.encode());
+            let older = error_of(&stored.encode());
             assert_eq!(older.kind(), ErrorKind::Unsupported);
             assert!(older.to_string().contains("an older program"), "{older}");
-            let with_marks = [&kept.encode()[..], &MARKS, &[3]].concat();
+            let with_marks = [&stored.encode()[..], &MARKS, &[3]].concat();
             let expected =
                 if metadata_bytes > 0 { ErrorKind::Unsupported } else { ErrorKind::InvalidData };
             assert_eq!(error_of(&with_marks).kind(), expected);
@@ -97,12 +97,12 @@ mod tests {
                 other[at] ^= 0x20;
                 let read = decode(&other);
                 assert!(
-                    read.is_ok_and(|read| read != kept)
+                    read.is_ok_and(|read| read != stored)
                         || error_of(&other).kind() == ErrorKind::InvalidData
                 );
             }
             for length in 0..bytes.len() {
-                let is_older = length == kept.encode().len();
+                let is_older = length == stored.encode().len();
                 let expected =
                     if is_older { ErrorKind::Unsupported } else { ErrorKind::InvalidData };
                 assert_eq!(error_of(&bytes[..length]).kind(), expected, "{length}");

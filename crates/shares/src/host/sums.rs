@@ -95,12 +95,12 @@ impl Pieces {
         sum(piece) ^ self.sum_of_zeros(piece.len())
     }
 
-    /// The checksum of a whole slot, computed from the stored checksums `kept` of its pieces.
-    pub(super) fn sum_of_slot(self, kept: &[Sum]) -> u32 {
+    /// The checksum of a whole slot, computed from the stored checksums `stored` of its pieces.
+    pub(super) fn sum_of_slot(self, stored: &[Sum]) -> u32 {
         let mut whole = Hasher::new();
-        for (piece, kept) in kept.iter().enumerate() {
+        for (piece, stored) in stored.iter().enumerate() {
             let bytes = self.piece_bytes.min(self.block_bytes - piece * self.piece_bytes);
-            let sum = u32::from_le_bytes(*kept) ^ self.sum_of_zeros(bytes);
+            let sum = u32::from_le_bytes(*stored) ^ self.sum_of_zeros(bytes);
             whole.combine(&Hasher::new_with_initial_len(sum, bytes as u64));
         }
         whole.finalize()
@@ -129,9 +129,9 @@ mod tests {
             let pieces = Pieces::new(&setup);
             let slot: Vec<_> = (0..block_bytes).map(|i| (i * i % 251) as u8).collect();
             for slot in [slot, vec![0; block_bytes]] {
-                let kept: Vec<_> = pieces.sums_of_slot(&slot).map(u32::to_le_bytes).collect();
-                assert_eq!(kept.len(), block_bytes.div_ceil(4096));
-                assert_eq!(pieces.sum_of_slot(&kept), sum(&slot));
+                let stored: Vec<_> = pieces.sums_of_slot(&slot).map(u32::to_le_bytes).collect();
+                assert_eq!(stored.len(), block_bytes.div_ceil(4096));
+                assert_eq!(pieces.sum_of_slot(&stored), sum(&slot));
             }
         }
     }

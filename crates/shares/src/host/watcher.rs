@@ -15,9 +15,9 @@ pub trait Watcher: Send + Sync {
     /// Called after a message was sent to server `to`.
     fn sent(&self, to: u8, dealt: &[u8]);
 
-    /// Called after a message of server `from` was stored. Not called for dropped messages (too
-    /// long, duplicate, or of a given-up attempt), because another server could send any number of
-    /// them.
+    /// Called when a message of server `from` is stored, before the server uses the message. Not
+    /// called for dropped messages (too long, duplicate, or of a given-up attempt), because another
+    /// server could send any number of them.
     fn received(&self, from: u8, dealt: &[u8]);
 }
 

@@ -57,7 +57,8 @@ pub struct Level {
     /// The number of different labels, which is greater than every label.
     pub(crate) labels: u64,
     /// The format of the map blocks that hold the leaves of this tree's blocks. They are the blocks
-    /// of the next tree.
+    /// of the next tree, whose number is one higher. The client itself keeps the leaves of the last
+    /// tree's blocks.
     pub(crate) map: MapFormat,
 }
 

@@ -54,7 +54,8 @@ impl MapFormat {
     /// Replaces entry `entry` of a map block. Returns the old entry; `None` if the entry was empty.
     ///
     /// # Errors
-    /// [`ClientError::Metadata`] if the old entry has an invalid leaf.
+    /// [`ClientError::Metadata`] if the old entry has an invalid leaf. The entry is replaced even
+    /// then.
     pub(crate) fn replace<F: Field>(
         self,
         block: &mut [F::Element],

@@ -34,6 +34,10 @@ impl<F: Field> MappedTree<F> {
     /// Finds the live blocks on a path, from the metadata that servers returned. The block in a
     /// slot is live if it was not taken since it was written there, and its bucket is on the path
     /// to its leaf. Stale copies exist because an eviction copies a whole bucket to its sibling.
+    ///
+    /// # Errors
+    /// [`ClientError::Answers`] if the answers do not determine the metadata, and
+    /// [`ClientError::Metadata`] if the metadata of a slot is invalid.
     pub(crate) fn occupants(
         &self,
         leaf: Leaf,
@@ -43,17 +47,21 @@ impl<F: Field> MappedTree<F> {
         let all = tree.path_slots() * elements;
         let Answers { numbers, shares } = answers;
         let colluding = self.parties.colluding();
-        let said = decode_from::<F>(self.parties, colluding + 1, numbers, shares, all)
+        let recovered = decode_from::<F>(self.parties, colluding + 1, numbers, shares, all)
             .map_err(ClientError::Answers)?;
-        let said = Zeroizing::new(said.block);
-        let buckets = tree.path(leaf).zip(said.chunks_exact(tree.slots() * elements));
-        let occupants = buckets.map(|(bucket, said)| {
+        let recovered = Zeroizing::new(recovered.block);
+        let buckets = tree.path(leaf).zip(recovered.chunks_exact(tree.slots() * elements));
+        let occupants = buckets.map(|(bucket, recovered)| {
             let counts = |it: &Metadata| !it.is_taken && bucket.is_on_path(it.occupant.leaf);
-            let occupant = |said| {
-                let metadata = self.format.get(said)?;
+            let occupant = |recovered| {
+                let metadata = self.format.get(recovered)?;
                 Ok(metadata.filter(counts).map(|metadata| metadata.occupant))
             };
-            said.chunks_exact(elements).map(occupant).collect::<Result<_, _>>().map(Occupants::new)
+            recovered
+                .chunks_exact(elements)
+                .map(occupant)
+                .collect::<Result<_, _>>()
+                .map(Occupants::new)
         });
         occupants.collect()
     }
@@ -62,8 +70,9 @@ impl<F: Field> MappedTree<F> {
     /// 1); `None` for a block without a leaf.
     ///
     /// # Errors
-    /// [`ClientError::Metadata`] if a block with a leaf is not on the path exactly once, or a block
-    /// without a leaf is on the path.
+    /// [`ClientError::Metadata`] if `mapped` is a leaf and the block is not on the path exactly
+    /// once with this leaf, or if `mapped` is `None` and the block is on the path. Also the errors
+    /// of [`Self::occupants`].
     pub(crate) fn find(
         &self,
         label: usize,
@@ -98,9 +107,9 @@ impl<F: Field> MappedTree<F> {
         expected: Option<Occupant>,
         slot: &'s [F::Element],
     ) -> Result<&'s [F::Element], ClientError> {
-        let (said, block) = slot.split_at(self.format.elements());
+        let (metadata, block) = slot.split_at(self.format.elements());
         let expected = expected.map(|occupant| Metadata { occupant, is_taken: false });
-        if self.format.get(said)? == expected { Ok(block) } else { Err(ClientError::Metadata) }
+        if self.format.get(metadata)? == expected { Ok(block) } else { Err(ClientError::Metadata) }
     }
 
     /// Builds the contents of a slot: a block with its metadata, or a dummy with metadata of zeros.
@@ -110,9 +119,9 @@ impl<F: Field> MappedTree<F> {
         block: &[F::Element],
     ) -> Zeroizing<Vec<F::Element>> {
         let mut slot = Zeroizing::new(vec![F::ZERO; self.level.slot_elements()]);
-        let (said, data) = slot.split_at_mut(self.format.elements());
+        let (metadata, data) = slot.split_at_mut(self.format.elements());
         if let Some(occupant) = occupant {
-            self.format.put(occupant, said);
+            self.format.put(occupant, metadata);
         }
         data.copy_from_slice(block);
         slot

@@ -32,7 +32,7 @@ pub(crate) struct MetadataFormat<F> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Metadata {
     pub(crate) occupant: Occupant,
-    /// Whether an access has since taken the block and written it to the root.
+    /// Whether an access has taken the block from this slot and written it to the root.
     pub(crate) is_taken: bool,
 }
 

@@ -23,8 +23,8 @@ const FILES_BYTES_MAX: u128 = 1 << 50;
 /// message of 32 MiB.
 const MATRICES_BYTES_MAX: u128 = (32 << 20) - (64 << 10);
 
-/// The maximum number of shares in one message. It is the number of matrices of the eviction of the
-/// highest tree; a round has fewer shares.
+/// The maximum number of shares in one message. An eviction of the highest tree has this number of
+/// matrices; a round of an eviction has fewer shares.
 const SHARES_MAX: usize = crate::tree::HEIGHT_MAX as usize + 1;
 
 const SETUP: u8 = 1;
@@ -313,9 +313,9 @@ fn setup(fields: &mut Fields<'_>) -> Result<Setup, Error> {
 fn can_be_kept(tree: Tree, block_bytes: usize) -> bool {
     let slots = tree.slots() as u128;
     // The root, the buckets between it and the leaves, and two places for each leaf.
-    let kept = 2 * tree.accesses() as u128 + 3 * u128::from(tree.leaves()) * slots;
+    let slots_stored = 2 * tree.accesses() as u128 + 3 * u128::from(tree.leaves()) * slots;
     let matrices = (u128::from(tree.height()) + 1) * 2 * slots * slots;
-    kept * block_bytes as u128 <= FILES_BYTES_MAX && matrices <= MATRICES_BYTES_MAX
+    slots_stored * block_bytes as u128 <= FILES_BYTES_MAX && matrices <= MATRICES_BYTES_MAX
 }
 
 fn put_point(out: &mut Vec<u8>, TreePoint { evictions, written }: TreePoint) {
@@ -425,7 +425,7 @@ mod tests {
             |(height, slots, accesses)| Tree::new(height, Preset { slots, accesses }).ok(),
         );
         let bytes = (1..=BLOCK_BYTES_MAX, 0..=12usize)
-            .prop_filter("metadata as long as the slot", |(all, said)| said < all);
+            .prop_filter("metadata as long as the slot", |(all, metadata)| metadata < all);
         (parties, tree, bytes, 1..=3u8, any::<u8>()).prop_filter_map(
             "too large for a server",
             |(parties, tree, (block_bytes, metadata_bytes), number, byte)| {
@@ -485,7 +485,8 @@ mod tests {
     }
 
     /// A share server's answer is never a report that another client took the volume over. Only the
-    /// volume's server may report that, because it ends this client on all servers.
+    /// protocol of bucket servers reports that, because such a report ends this client on all
+    /// servers.
     #[test]
     fn no_answer_of_a_share_server_is_fenced() {
         for kind in 0..=u8::MAX {

@@ -88,8 +88,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Bytes of a slot in [`Request::Fetch`] and [`Request::Put`]: the slot and its mark, if slots
-    /// have metadata.
+    /// Bytes of a slot in [`Request::Fetch`] and [`Request::Put`]: the slot, and one more byte for
+    /// its mark if slots have metadata.
     pub fn fetched_bytes(&self) -> usize {
         self.block_bytes + usize::from(self.metadata_bytes > 0)
     }
@@ -159,7 +159,7 @@ pub enum Request {
     /// Rolls back the last eviction, if this server finished it. The client requests this if
     /// another server did not finish the eviction.
     RollBack {
-        /// The number of evictions before the one to roll back.
+        /// The number of evictions before the eviction to roll back.
         evictions: u64,
     },
     /// Requests the shares of the metadata of a path, beginning with the root's slots.
@@ -189,9 +189,10 @@ pub enum Request {
     },
     /// Connects the server to all other servers to which it has no link.
     Connect,
-    /// Declares that all shares are stored. The rebuilt server is then at point `at`.
+    /// Declares that all shares are stored in the new tree. The server is then at point `at`.
     SetPoint {
-        /// The point of the other servers.
+        /// The point of the loaded tree, or the point of the other servers if this server was
+        /// rebuilt.
         at: TreePoint,
     },
 }
@@ -209,7 +210,7 @@ pub enum Answer {
     Epoch(HostEpoch),
     /// The requested share, or all requested shares, one after the other.
     Share(Vec<u8>),
-    /// The request was refused. Nothing has changed.
+    /// The request was refused. The contents of the tree have not changed.
     Refused(Refusal),
 }
 

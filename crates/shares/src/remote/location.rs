@@ -6,7 +6,8 @@
 //! - `/NAME`: the name of the client's volume, the same on each server
 //! - `server=`: the public key of each server, in the same order
 //! - `key=`: the file of the client's private key
-//! - `collude=`: the number of servers that may collude; by default (*servers* - 1) / 2
+//! - `collude=`: the number of servers that may collude; by default (*servers* - 1) / 2, rounded
+//!   down
 //!
 //! Nothing in the URL is secret. The contents of the key file are secret.
 
@@ -170,7 +171,7 @@ mod tests {
             let again = shown.strip_prefix("shares://").unwrap();
             assert_eq!(SharesLocation::parse(again.as_bytes()), Ok(place), "{shown}");
         }
-        for (rest, said) in [
+        for (rest, expected) in [
             (format!("a,b/x?server={}&key=k", keys(2)), "3 to 7 servers"),
             (format!("a,b,c,d,e,f,g,h/x?server={}&key=k", keys(8)), "3 to 7 servers"),
             (format!("a,b,c/x?server={five}&key=k"), "3 servers and 5 keys"),
@@ -187,7 +188,7 @@ mod tests {
             (format!("a,b,c/x?server={three}&key=k&collude=two"), "1 to 1 of 3"),
         ] {
             let refused = SharesLocation::parse(rest.as_bytes()).unwrap_err();
-            assert!(refused.contains(said), "{rest}: {refused}");
+            assert!(refused.contains(expected), "{rest}: {refused}");
         }
     }
 }

@@ -152,7 +152,8 @@ impl SharedStore {
             }
             // A repair itself opens the server that it rebuilds.
             if !self.is_repair && self.servers[i].should_reconnect() {
-                // Opening it would fence off a client that has opened the volume since then.
+                // Opening the volume there would fence off a client that has opened it in the
+                // meantime.
                 if !self.servers[i].was_there() {
                     self.check_not_fenced_beside(i)?;
                 }
@@ -200,14 +201,14 @@ impl SharedStore {
         let mut failed: Vec<(usize, StoreError)> = Vec::new();
         let read = |store: &mut RemoteStore| {
             let frames = store.read(pieces)?;
-            let mut said = Vec::new();
-            (0..frames.len()).for_each(|i| said.extend_from_slice(frames.get(i)));
-            Ok(said)
+            let mut contents = Vec::new();
+            (0..frames.len()).for_each(|i| contents.extend_from_slice(frames.get(i)));
+            Ok(contents)
         };
         let answers = at_once(&mut self.servers, |server| server.with_store_unnamed(read));
-        for (i, said) in answers.into_iter().enumerate() {
-            match said.unwrap_or_else(|why| Some(Err(why.into()))) {
-                Some(Ok(said)) => votes.add(said),
+        for (i, answer) in answers.into_iter().enumerate() {
+            match answer.unwrap_or_else(|why| Some(Err(why.into()))) {
+                Some(Ok(answer)) => votes.add(answer),
                 Some(Err(error)) => failed.push((i, error)),
                 None => (),
             }

@@ -16,7 +16,8 @@ impl SharesLocation {
     /// Creates a volume with record trees of these shapes, `TreeId(0)` first.
     ///
     /// # Errors
-    /// The errors of [`SharedStore::create`], and an unreadable key.
+    /// The errors of [`SharedStore::create`], an unreadable key, and the option `direct`, which
+    /// applies only to local files.
     pub fn create(
         &self,
         shapes: &[TreeShape],
@@ -57,7 +58,8 @@ impl SharesLocation {
     /// Fails if the volume already exists, so that [`Self::create`] would fail, too.
     ///
     /// # Errors
-    /// [`OpenErrorKind::Exists`] if a server has a volume of this name.
+    /// [`OpenErrorKind::Exists`] if a server has a volume of this name. Also if a server does not
+    /// answer.
     pub fn check_vacant(&self) -> Result<(), OpenError> {
         let name = self.name();
         let Some(server) = SharedStore::look(&self.reached()?, name)? else { return Ok(()) };

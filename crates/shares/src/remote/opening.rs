@@ -17,7 +17,8 @@ impl SharedStore {
     /// opens it for writing. `colluding` servers may collude.
     ///
     /// # Errors
-    /// If a server cannot be reached or refuses. Nothing remains on the other servers.
+    /// If a server cannot be reached or refuses. The volume is then removed again from the other
+    /// servers.
     pub fn create(
         servers: Vec<ShareServer>,
         shapes: &[TreeShape],
@@ -70,7 +71,8 @@ impl SharedStore {
     /// Opens a volume. At least 2 * `colluding` + 1 servers must be present.
     ///
     /// # Errors
-    /// If too few servers can be reached, a server refuses, or the trees of servers differ.
+    /// If too few servers open the volume, another client uses it, or the trees of servers differ.
+    /// A server that refuses for any other reason counts as missing.
     pub fn open(
         servers: Vec<ShareServer>,
         mode: RemoteMode,
@@ -432,7 +434,7 @@ mod tests {
         let (missing, silent) = (Some(Missing), Some(Unreachable));
         assert!(is_lost(1, &[missing, None, missing]));
         assert!(is_lost(2, &[None, missing, missing, missing, silent]));
-        // A server that does not answer may have it.
+        // A server that does not answer may have the volume.
         assert!(!is_lost(1, &[missing, None, silent]));
         assert!(!is_lost(1, &[missing, missing, missing, silent, None]));
         assert!(!is_lost(1, &[missing, None, None]));
@@ -453,9 +455,9 @@ mod tests {
         assert!(is_wrong(1, &[missing, missing, silent]));
         assert!(!is_wrong(1, &[missing, silent, silent]));
         assert!(!is_wrong(2, &[missing, missing, silent, silent, silent]));
-        // Some servers have lost it.
+        // Some servers have lost the volume.
         assert!(!is_wrong(1, &[missing, missing, None]));
-        // Another client uses it.
+        // Another client uses the volume.
         assert!(!is_wrong(1, &[missing, missing, Some(Locked)]));
     }
 }

@@ -20,8 +20,8 @@ impl SharedStore {
     /// without fencing off a client.
     ///
     /// # Errors
-    /// If too few other servers can be reached, a server refuses, or server `repaired` cannot be
-    /// reached or is in use.
+    /// If too few other servers can be opened, one of them is in use, or server `repaired` cannot
+    /// be reached, refuses this client, is in use, or cannot open its files.
     pub fn open_to_repair(
         servers: Vec<ShareServer>,
         repaired: usize,
@@ -144,8 +144,8 @@ fn too_few(
     let failed = failed.filter_map(|(_, (name, opened))| Some((name, opened.as_ref().err()?)));
     let each = failed.clone().map(|(name, error)| (name.clone(), error.to_string()));
     let each = join_failures(each);
-    // Together with the server to be repaired, they may be enough to repair another one first.
-    // Otherwise each repair would demand the other one first.
+    // Together with the server to be repaired, the opened servers may be enough to repair another
+    // one first. Without this hint, each of two repairs would demand the other one first.
     let can_be_recreated = failed.clone().any(|(_, error)| !is_in_the_way(error));
     let kind = failed.map(|(_, error)| error.kind()).next();
     let are_enough_for_another =

@@ -16,6 +16,7 @@ use super::written::Written;
 use super::{ConnectorFactory, ShareServer};
 use crate::servers::{Patience, ServerAnswer};
 
+/// The client of one server, with the means to reconnect to it.
 pub(super) struct Server {
     name: String,
     key: PublicKey,
@@ -68,7 +69,8 @@ impl Server {
         matches!(self.state, State::Missing { .. })
     }
 
-    /// Whether the server was present at any time since this client opened the volume.
+    /// Whether this client has opened the volume on this server for writing, so that it can resume
+    /// its session there.
     pub(super) fn was_there(&self) -> bool {
         matches!(self.mode, RemoteMode::Resume { .. })
     }
@@ -117,7 +119,7 @@ impl Server {
             // The store may have been dropped meanwhile.
             let _ = sender.send(opened);
         };
-        // Without a thread, it stays missing.
+        // Without a thread, the server stays missing.
         if thread::Builder::new().name("calls".into()).spawn(call).is_ok() {
             *connecting = Some(receiver);
         }
@@ -216,7 +218,8 @@ impl Server {
         self.require_store_unnamed(|store| store.wait_for_computed(pending).map(Vec::from))
     }
 
-    /// Waits for the link to the server, as [`RemoteStore::wait_on_link`] does.
+    /// Waits for the result as [`Self::wait_for_computed`] does, but does not reconnect. Returns
+    /// `pending` if the link is lost.
     pub(super) fn wait_on_link(
         &mut self,
         pending: PendingComputation,

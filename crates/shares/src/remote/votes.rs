@@ -11,7 +11,7 @@ pub(super) struct Votes {
     /// For each piece, its range of bytes within a vote.
     spans: Vec<Span>,
     /// For each server that answered, its vote: the contents of all pieces, one after the other.
-    said: Vec<Vec<u8>>,
+    received: Vec<Vec<u8>>,
     /// For each piece, its candidate with the most votes; zeros if it has none.
     agreed: Vec<u8>,
 }
@@ -19,7 +19,7 @@ pub(super) struct Votes {
 impl Votes {
     /// Begins a vote on pieces of these lengths.
     pub(super) fn begin(&mut self, lengths: &[usize]) {
-        self.said.clear();
+        self.received.clear();
         self.spans.clear();
         let mut start = 0;
         for bytes in lengths {
@@ -31,13 +31,13 @@ impl Votes {
     }
 
     /// Adds the vote of a server: all pieces, one after the other.
-    pub(super) fn add(&mut self, said: Vec<u8>) {
-        self.said.push(said);
+    pub(super) fn add(&mut self, received: Vec<u8>) {
+        self.received.push(received);
     }
 
     /// The number of servers that voted.
     pub(super) fn voters(&self) -> usize {
-        self.said.len()
+        self.received.len()
     }
 
     /// Counts the votes for each piece. A candidate is a value with at least `votes_min` votes.
@@ -75,7 +75,7 @@ impl Votes {
     fn with_votes(&self, piece: usize, votes_min: usize) -> Vec<&[u8]> {
         let Span { start, bytes } = self.spans[piece];
         let mut counted: Vec<(&[u8], usize)> = Vec::new();
-        for value in self.said.iter().map(|said| &said[start..start + bytes]) {
+        for value in self.received.iter().map(|received| &received[start..start + bytes]) {
             match counted.iter_mut().find(|(counted, _)| *counted == value) {
                 Some((_, votes)) => *votes += 1,
                 None => counted.push((value, 1)),
@@ -95,7 +95,7 @@ mod tests {
     fn each_piece_is_the_majority_value_or_zeros_without_enough_votes() {
         let mut votes = Votes::default();
         let lengths = [2, 1];
-        for (said, expected) in [
+        for (received, expected) in [
             (&[b"aax", b"aay", b"bby"][..], b"aay"),
             (&[b"aax", b"bbx", b"ccx"], b"\0\0x"),
             (&[b"aax", b"bbx", b"bbx", b"bbz", b"aaz"], b"bbx"),
@@ -103,9 +103,9 @@ mod tests {
             (&[], b"\0\0\0"),
         ] {
             votes.begin(&lengths);
-            said.iter().for_each(|it| votes.add(it.to_vec()));
+            received.iter().for_each(|it| votes.add(it.to_vec()));
             votes.count(2);
-            assert_eq!(votes.voters(), said.len());
+            assert_eq!(votes.voters(), received.len());
             let frames = votes.frames();
             assert_eq!([frames.get(0), frames.get(1)].concat(), expected);
         }

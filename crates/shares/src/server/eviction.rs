@@ -21,8 +21,8 @@ pub(super) struct Evicting<E> {
     matrices: VecDeque<Vec<E>>,
     /// The slots of the source bucket of the next round, as they are after the rounds so far.
     source: Option<Bucket<E>>,
-    /// For each bucket that the eviction has computed so far, its new contents, in the order of
-    /// computation.
+    /// The final contents of the buckets that no later round changes, in the order of the rounds;
+    /// `None` for an emptied bucket.
     made: Vec<(BucketId, Option<Bucket<E>>)>,
 }
 
@@ -218,10 +218,10 @@ impl<F: Field> Server<F> {
     }
 
     /// Commits the last eviction: all servers have finished it, so no server rolls it back.
-    /// `evictions` is the number of evictions up to this one. Idempotent.
+    /// `evictions` counts the evictions up to and including the last one. Idempotent.
     ///
     /// # Errors
-    /// If this server has not finished exactly `evictions` evictions.
+    /// If this server has not finished exactly `evictions` evictions, or has begun another one.
     pub fn commit(&mut self, evictions: u64) -> Result<(), Refused> {
         if evictions != self.evictions || self.evicting.is_some() {
             return Err(Refused("this server has not finished exactly this number of evictions"));

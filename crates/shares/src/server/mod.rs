@@ -31,10 +31,12 @@ pub struct Server<F: Field> {
     /// The number of metadata elements at the beginning of each slot. 0 if the client knows the
     /// position of every block.
     metadata_elements: usize,
-    /// The query of a selected block that is not yet written back.
+    /// The query of a selected block that is not yet written back. Kept only if slots have
+    /// metadata.
     last_query: Option<PathQuery<F::Element>>,
-    /// The buckets that are not all zeros. They are public, because they follow from the number of
-    /// evictions.
+    /// This server's shares of the buckets that may hold blocks; a bucket without an entry is all
+    /// zeros. Which buckets have entries is public: it follows from the numbers of loads, writes
+    /// and evictions.
     buckets: HashMap<BucketId, Bucket<F::Element>>,
     /// The elements of an empty slot: all zeros.
     zeros: Vec<F::Element>,

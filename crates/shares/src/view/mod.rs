@@ -55,7 +55,7 @@ pub(crate) const LEVELS: &str = "levels";
 pub(crate) const MAP_LEVELS: &str = "map_levels";
 
 /// The number of levels below the root of each tree of an array with these facts, the data tree
-/// first; `None` if the facts do not contain them.
+/// first; `None` if the facts lack the levels of the data tree.
 pub fn heights(facts: &[Fact]) -> Option<Vec<u8>> {
     let of_map = facts.iter().find_map(|fact| match fact {
         Fact::Value(MAP_LEVELS, FactValue::Numbers(levels)) => Some(&levels[..]),

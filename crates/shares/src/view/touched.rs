@@ -33,7 +33,8 @@ pub(super) fn header_of_root(party: u8, tree: u8, message: &[u8]) -> Touched<'_>
 }
 
 /// Returns the accesses of a server for a request to one of its trees, which has `height` levels
-/// below the root. `message` and `answer` are recorded as contents. The answer is a share or empty.
+/// below the root. `message` and `answer` are the encoded messages, and are recorded as contents.
+/// `answer` is empty if there is no answer.
 pub(super) fn touched<'m>(
     party: u8,
     (tree, height): (u8, u8),
@@ -50,10 +51,10 @@ pub(super) fn touched<'m>(
     let whole_path = |leaf| path(leaf, Part::Whole);
     let slot = |bucket, slot| piece(bucket, Part::Slot(slot as u16));
     // The message or answer for several slots is recorded with the first.
-    let several = |Slots { bucket, first, count }: &Slots, said| {
+    let several = |Slots { bucket, first, count }: &Slots, contents| {
         let mut slots: PieceContents<'_> =
             (*first..first + count).map(|at| (slot(*bucket, at), &[][..])).collect();
-        slots.first_mut().into_iter().for_each(|first| first.1 = said);
+        slots.first_mut().into_iter().for_each(|first| first.1 = contents);
         slots
     };
     match request {

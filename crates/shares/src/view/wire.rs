@@ -21,8 +21,8 @@ pub fn servers_seen_by(setup: &Setup) -> Option<ViewServers> {
 /// [`ShareRecorder`](super::ShareRecorder), and each message between servers as a [`PeerMessage`].
 ///
 /// An eviction is recorded when its request arrives, before its messages between servers, and even
-/// if it is refused. Other requests are recorded with their answer. A refused request is recorded
-/// as a read of the root's header.
+/// if it is refused. Other requests are recorded with their answer. If such a request is refused or
+/// invalid, it is recorded as a read of the root's header.
 pub struct WireRecorder<K> {
     party: u8,
     state: Mutex<State<K>>,

@@ -198,7 +198,7 @@ fn check_accesses(make: impl Fn() -> Owner, want: &dyn Fn(u64) -> Want, ways: &[
             }
         }
     }
-    // They are copies, and have done different things.
+    // The copies have sent many equal sharings, but have done different things.
     assert!(again > 10 * ways.len(), "{again}");
     attempts.dedup();
     assert!(attempts.len() > 2, "{attempts:?}");

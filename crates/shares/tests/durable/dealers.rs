@@ -114,8 +114,8 @@ fn an_eviction_is_refused_if_too_few_servers_have_answered_right() {
         let wanted = [const { (Want::Dummy, None) }; PRESET.accesses as usize];
         let error = owner.access(&wanted).unwrap_err();
         assert_eq!(error.store_kind(), Some(StoreErrorKind::Damaged));
-        let said = error.to_string();
-        assert!(said.contains("wrong shares were found on server 2"), "{said}");
+        let message = error.to_string();
+        assert!(message.contains("wrong shares were found on server 2"), "{message}");
         assert_eq!(dealers(&owner).len(), before, "nothing was dealt");
         check_and_repair(&owner, 1).unwrap();
         owner.reopen().unwrap();

@@ -71,7 +71,7 @@ fn there_is_room_for_accesses_as_soon_as_an_array_is_loaded() {
     assert_eq!(room(&*array), expected);
 }
 
-/// The requests that each server received after its setup.
+/// The requests that load the initial contents, for each server.
 fn seen(data: Data) -> Vec<Vec<Request>> {
     let owner = Owner::loaded(parties(3, 1), 2, data);
     let world = owner.servers.world();

@@ -128,7 +128,7 @@ fn nothing_is_lost_wherever_the_client_stops() {
                 }
             }
             owner.servers.connect();
-            // It may stop again during the reopening.
+            // The client may stop again during the reopening.
             if choices.random_range(0..3) == 0 {
                 let at = owner.servers.world().asked + choices.random_range(1..20);
                 let does = (0..servers).map(|_| choices.random()).collect();
@@ -303,8 +303,8 @@ fn a_salvage_works_without_one_server_and_from_an_older_state() {
     for i in 0..50 {
         owner.write(i, i as u8).unwrap();
     }
-    // Older versions of these are still in buckets, some from before the state and some from the
-    // state itself.
+    // Older versions of these blocks are still in buckets: some from before the last checkpoint,
+    // some from the checkpoint itself.
     for i in 20..30 {
         owner.write(i, 0x70 + i as u8).unwrap();
     }
@@ -379,7 +379,7 @@ fn a_salvage_works_on_two_servers_one_step_apart() {
             let last = found.insert(7, before[&7].clone()).unwrap();
             assert!([&before[&7], &owner.expected[&7]].contains(&&last));
             assert_eq!(found, before);
-            // No server was changed, and they continue when the third is back.
+            // The salvage has changed no server, and the servers continue when the third is back.
             let mut world = owner.servers.world();
             assert!((0..trees).all(|tree| world.points_in(tree) == points[usize::from(tree)]));
             world.missing[2] = false;
@@ -405,7 +405,7 @@ fn a_salvage_ignores_and_names_a_rolled_back_server() {
         (TreePoint { evictions: 12, written: 1 }, Some("server 2: it was rolled back")),
         (TreePoint { evictions: 13, written: 1 }, Some("server 2: it claims to be ahead")),
         (TreePoint { evictions: 12, written: 77 }, Some("server 2: it claims an impossible point")),
-        // A crash may leave this.
+        // A crash may leave a server one step behind.
         (TreePoint { evictions: 12, written: 2 }, None),
     ] {
         owner.servers.world().claims[1] = Some(claim);

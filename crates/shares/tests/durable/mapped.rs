@@ -105,7 +105,7 @@ fn nothing_is_lost_wherever_the_client_stops() {
             }
         }
         owner.servers.connect();
-        // It may stop again during the reopening.
+        // The client may stop again during the reopening.
         if choices.random_range(0..3) == 0 {
             stop(&mut owner, &mut choices, 40);
             stops += usize::from(owner.reopen().is_err());
@@ -161,7 +161,7 @@ fn a_server_may_be_started_again_between_any_two_messages() {
 fn a_server_may_be_started_again_and_again_during_an_access() {
     let mut owner = owner(5);
     owner.write(1, 1).unwrap();
-    // Before the write, and before each repetition, which is a select and a write.
+    // Restart before the write, and before each repetition, which is a select and a write.
     let before_writes = |owner: &Owner, count: usize| {
         let asked = owner.servers.world().asked;
         (0..count).map(|i| (asked + 3 + 2 * i, 1)).collect()
@@ -196,7 +196,7 @@ fn a_final_failure_is_reported_while_another_server_restarts() {
     }
     let error = owner.write(1, 2).unwrap_err();
     assert_eq!(error.store_kind(), Some(StoreErrorKind::Full), "{error}");
-    // The write, and its one repetition without a wait.
+    // Two restarts took place: before the write, and before its one repetition without a wait.
     assert_eq!(owner.servers.world().starts_again.len(), 4);
     owner.servers.world().starts_again.clear();
     owner.servers.world().refuses_writes[2] = None;
@@ -284,7 +284,7 @@ fn a_disk_that_lies_about_the_last_write_of_any_tree_loses_nothing() {
         owner.read_all();
         owner.array.check(&mut |_| ()).unwrap();
     }
-    // This also happens after the previous trees were evicted.
+    // Trees with higher numbers are evicted later, so more stops can lose their last write.
     assert!(lied[0] > 2 && lied[1] > lied[0] + 3 && lied[2] > lied[1] + 3, "{lied:?}");
 }
 
@@ -463,7 +463,7 @@ fn a_salvage_after_an_equal_rollback_calls_no_old_block_the_latest() {
 /// The shares of a server are rebuilt in all trees, including the marks of taken blocks.
 #[test]
 fn the_shares_of_a_server_are_rebuilt() {
-    // Also if some leaves were never evicted to.
+    // After few writes, no eviction has reached some leaves.
     for writes in [41, 40, 43, 3, 6, 17] {
         let mut owner = owner(12);
         (0..writes).for_each(|i| owner.write(i % BLOCKS, i as u8).unwrap());
@@ -478,7 +478,7 @@ fn the_shares_of_a_server_are_rebuilt() {
         let repaired = repair(servers, &params, &key(), (1, &checked), &mut |_| ()).unwrap();
         assert_eq!(repaired.wrong, [0; 0]);
         assert_eq!(needs_repair(servers, &params, 1).unwrap(), Need::Nothing);
-        // Also after a restart of the server.
+        // The rebuilt shares survive a restart of the server.
         owner.servers.world().restart(1);
         owner.reopen().unwrap();
         owner.read_all();

@@ -67,8 +67,7 @@ fn what(request: &Request) -> &'static str {
     }
 }
 
-/// The number of leaves of the data tree, of the tree of its map, and of the tree of that map's
-/// map.
+/// The numbers of leaves of tree 0 (the data), tree 1 (its map) and tree 2 (the map of tree 1).
 const LEAVES: [u64; 3] = [16, 4, 2];
 
 /// An action that the owner repeats.
@@ -260,7 +259,7 @@ fn elements(owner: &Owner, server: usize, (kind, tree): (Kind, usize)) -> Vec<Ve
     shares.into_iter().map(|it| it.into_elements::<Gf256>(elements).unwrap()).collect()
 }
 
-/// How often each value of a byte occurs, or of half a byte if there are few bytes.
+/// Counts how often each byte value occurs, or each value of half a byte if there are few bytes.
 fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
     let elements: Vec<_> = elements.into_iter().map(u64::from).collect();
     if elements.len() > 8000 {
@@ -374,8 +373,8 @@ fn servers_that_recover_what_slots_say_read_no_addresses() {
             assert_eq!(*of_address.entry(address).or_insert(*label), *label);
         }
         assert_eq!(of_address.values().collect::<HashSet<_>>().len(), of_address.len());
-        let said = of_address.iter().filter(|(address, label)| address.abs_diff(**label) < 2);
-        assert_eq!(said.count(), 0, "tree {tree}");
+        let readable = of_address.iter().filter(|(address, label)| address.abs_diff(**label) < 2);
+        assert_eq!(readable.count(), 0, "tree {tree}");
     }
 }
 
@@ -426,7 +425,7 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
         array.begin_era(EraStart::Opening, &mut coins);
         array.check_storage().unwrap();
         let plan = array.plan(&[Want::Block(1)], &[], &mut coins).unwrap();
-        // Stop it at the first query, so that the next copy finds the servers unchanged.
+        // Stop the copy at its first query, so that the next copy finds the servers unchanged.
         let at = owner.servers.world().asked + 2;
         owner.servers.world().stop = Some((at, vec![true; 3]));
         array.carry_out(&plan, &mut [Op::Write(&[7; BLOCK_BYTES])]).unwrap_err();
@@ -504,7 +503,7 @@ fn matrices_that_differ_are_shared_from_other_coins_though_the_plans_are_the_sam
     assert_eq!(usual, evictions(|_| ()), "equal matrices have equal shares");
     // One seed for each matrix: the trees have leaves on levels 4, 2 and 1.
     assert_eq!(seeds(&usual).len(), 5 + 3 + 2);
-    // Taken blocks count again.
+    // Without marks, taken blocks count again.
     let all_count = evictions(|owner| {
         let disks = owner.servers.world().disks.clone();
         disks.iter().for_each(|disk| {

@@ -66,8 +66,9 @@ fn evictions_wait_for_servers_that_are_missing_and_nothing_is_lost() {
     let error = owner.write(0, 7).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Store);
     let error = error.to_string();
-    for said in ["server 3, server 4: it does not answer", "need all servers", "shares repair"] {
-        assert!(error.contains(said), "{error}");
+    for expected in ["server 3, server 4: it does not answer", "need all servers", "shares repair"]
+    {
+        assert!(error.contains(expected), "{error}");
     }
     assert!(owner.servers.world().waited > 0);
     // The volume can be opened without them until the eviction is due.
@@ -107,7 +108,7 @@ fn a_volume_is_opened_while_servers_are_missing() {
     owner.read(5).unwrap();
     set_missing(&owner, &[0], false);
     set_missing(&owner, &[1], true);
-    // A lagging server caught up before the last server with all writes failed.
+    // Server 1 is back but still lacks writes, and servers 2 and 4 are missing.
     assert!(owner.reopen().is_err(), "only two servers have all writes");
     set_missing(&owner, &[1], false);
     owner.reopen().unwrap();
@@ -248,7 +249,7 @@ fn an_old_directory_is_refused_despite_missing_servers() {
     owner.write(1, 3).unwrap();
     let new = std::mem::replace(&mut owner.log, old);
     assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::Seen);
-    // Only one of the servers that are ahead answers: it is not believed, and nothing is done.
+    // Only one of the servers that are ahead answers: the client neither believes it nor continues.
     set_missing(&owner, &[3, 4], false);
     set_missing(&owner, &[0, 1], true);
     let error = owner.probe_rollback().unwrap_err();

@@ -102,7 +102,7 @@ fn what_passes_a_server_has_one_shape_whatever_the_owner_does() {
         let first = shapes(WORKLOADS[0]);
         for (number, (calls, messages)) in (1..).zip(&first) {
             assert!(calls.len() as u64 > 2 * ACCESSES && messages.len() > 100);
-            // To and from each other server.
+            // Each server exchanges messages with every other server, in both directions.
             let of: HashSet<_> = messages.iter().map(PeerMessage::from_to).collect();
             assert_eq!(of.len(), 2 * (first.len() - 1), "server {number}");
         }
@@ -322,7 +322,7 @@ fn what_is_dealt_to_a_coalition_is_uniform_together() {
     verdicts.conclude();
 }
 
-/// What a coalition can guess of a dealer's product. If the dealer is a member, the coalition knows
+/// A coalition's best guess of a dealer's product. If the dealer is a member, the coalition knows
 /// the product. Otherwise it interpolates the polynomial of lowest degree through its members'
 /// shares. If the sharing had that degree, the guess would be right.
 fn guessed(parties: Parties, coalition: &[u8], dealing: &DealtBucket) -> Vec<u8> {

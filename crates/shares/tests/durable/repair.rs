@@ -119,8 +119,8 @@ fn a_server_that_lies_after_the_check_is_detected() {
         owner.servers.world().lying[0] = true;
         let mut servers = owner.servers.clone();
         let made = repair(&mut servers, &owner.params, &key(), (2, &before), &mut |_| ());
-        let said = made.unwrap_err().to_string();
-        assert!(said.contains("is incomplete: repeat the repair"), "{said}");
+        let message = made.unwrap_err().to_string();
+        assert!(message.contains("is incomplete: repeat the repair"), "{message}");
         // The server does not count as repaired.
         assert_eq!(need(&owner, 2), Need::Shares);
         owner.servers.world().lying[0] = false;
@@ -145,7 +145,7 @@ fn a_liar_makes_no_server_roll_back() {
     let expected = Repaired { wrong: Vec::new(), behind: vec![4] };
     assert_eq!(check_and_repair(&owner, 0).unwrap(), expected);
     assert_eq!(owner.servers.world().points()[1..4], before[1..4]);
-    // It repeats the lie after its repair, and does not prevent the repair of another server.
+    // The liar repeats the lie after its repair, and does not prevent the repair of another server.
     assert_eq!(check_and_repair(&owner, 4).unwrap(), Repaired::default());
     assert_eq!(check_and_repair(&owner, 1).unwrap(), expected);
     owner.servers.world().claims = vec![None; 5];
@@ -206,7 +206,7 @@ fn a_repair_that_was_interrupted_is_begun_again_from_nothing() {
         owner.servers.connect();
         owner.servers.world().restart(1);
     }
-    // An incomplete repair does not count as a server, and a repair never continues on a used one.
+    // A partly rebuilt server does not count, and a repair never continues on a used server.
     lose(&owner, 1);
     repaired(&owner, 1).unwrap();
     owner.reopen().unwrap();
@@ -258,11 +258,11 @@ fn nothing_is_removed_before_the_others_are_known_to_have_it() {
     assert_eq!(error.kind(), ErrorKind::StoreRolledBack);
     owner.servers.world().claims = vec![None; 3];
     owner.servers.world().hosts.swap(0, 1);
-    // Both other servers are not the ones that they are named as.
+    // Servers 1 and 2 are swapped.
     let error = checked(&owner, 2).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreMismatch, "{error}");
     assert!(error.to_string().contains("in another order than"), "{error}");
-    // The correctly named server shows that only the other one is wrong.
+    // Server 3 accepts its setup, so only server 2 is wrong.
     let error = checked(&owner, 0).unwrap_err();
     assert_eq!(error.store_kind(), Some(StoreErrorKind::Damaged), "{error}");
     assert!(error.to_string().contains("server 2: "), "{error}");
@@ -310,8 +310,8 @@ fn no_server_is_repaired_from_one_that_lacks_its_last_write() {
         assert_eq!(error.kind(), ErrorKind::StoreMismatch, "{error}");
         assert!(error.to_string().contains("server 1 lacks the last writes"), "{error}");
         assert_eq!(need(&owner, 0), Need::LastWrites);
-        // A rolled-back server is repaired from them if they are enough. An eviction would be
-        // rolled back for a second one.
+        // A rolled-back server is repaired from the servers with the last write if they are enough.
+        // If a second server lacks an eviction, the eviction is rolled back instead.
         let are_enough = usize::from(colluding) < usize::from(servers) - set_back;
         if are_enough && (set_back == 1 || !is_evicted) {
             checked(&owner, 0).unwrap();

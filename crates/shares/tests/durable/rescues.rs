@@ -117,7 +117,7 @@ fn check(
 #[test]
 fn what_enough_servers_have_is_rescued_and_nothing_older_is_called_the_latest() {
     let [of_known, in_trees] = KINDS;
-    for (servers, colluding, of_kind, is_marked, kept) in [
+    for (servers, colluding, of_kind, is_marked, recorded) in [
         (3, 1, of_known, false, 4),
         (3, 1, in_trees, true, 4),
         (5, 1, of_known, false, 2),
@@ -129,12 +129,12 @@ fn what_enough_servers_have_is_rescued_and_nothing_older_is_called_the_latest() 
         for (writes, is_closed) in [(20, true), (22, true), (22, false)] {
             let mut owner = of_kind(parties(servers, colluding), 1);
             let write = |i: u64| (i % WRITTEN, i as u8 + 1);
-            (0..writes - kept)
+            (0..writes - recorded)
                 .map(write)
                 .for_each(|(address, fill)| owner.write(address, fill).unwrap());
             owner.checkpoint().unwrap();
             let mut known = owner.servers.world().points()[0];
-            let steps = steps(&mut owner, (writes - kept..writes).map(write), 0);
+            let steps = steps(&mut owner, (writes - recorded..writes).map(write), 0);
             if is_closed {
                 known = owner.servers.world().points()[0];
                 owner.checkpoint().unwrap();

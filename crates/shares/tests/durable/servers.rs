@@ -182,9 +182,9 @@ impl World {
             }
             _ => vec![true; count],
         };
-        let is_asked: Vec<_> = requests.iter().map(Option::is_some).collect();
+        let has_request: Vec<_> = requests.iter().map(Option::is_some).collect();
         let reached: Vec<_> =
-            (0..count).map(|i| is_asked[i] && does[i] && !self.missing[i]).collect();
+            (0..count).map(|i| has_request[i] && does[i] && !self.missing[i]).collect();
         let in_tree = |request: Option<Request>| Some((tree, request?));
         let requests: Vec<_> = requests.into_iter().map(in_tree).collect();
         for ((seen, seen_in), request) in self.seen.iter_mut().zip(&mut self.seen_in).zip(&requests)
@@ -210,7 +210,7 @@ impl World {
             reached.enumerate().map(answer).collect()
         };
         let sent = answers.into_iter().enumerate().map(|(i, answer)| {
-            is_asked[i].then(|| match answer {
+            has_request[i].then(|| match answer {
                 Some(answer) if !self.is_cut_off && !self.missing[i] => Ok(answer.encode()),
                 _ => Err(StoreError::new(StoreErrorKind::Unreachable, "it does not answer")),
             })
@@ -262,7 +262,7 @@ impl World {
                 if self.lying[i]
                     || self.lying_of_blocks[i] && matches!(request, Request::Select { .. }) =>
             {
-                // After the metadata.
+                // Change a byte after the metadata.
                 share[8] ^= 1;
             }
             Answer::Epoch(epoch) => {
@@ -275,7 +275,7 @@ impl World {
     }
 
     /// Sends the requests for an eviction to all servers at the same time. A server that cannot be
-    /// reached acts as if it had stopped just before the request was durable.
+    /// reached acts as if it had stopped just before the eviction was durable.
     fn evict(
         &mut self,
         requests: Vec<Option<(u8, Request)>>,

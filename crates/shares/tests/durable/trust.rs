@@ -22,8 +22,8 @@ fn access_with_a_liar(want: Want, data: Option<Vec<u8>>, liar: usize) -> (ErrorK
     owner.servers.world().lying[liar] = true;
     let error = owner.access(&[(want, data)]).unwrap_err();
     // The path is random, and so are the evictions named in the message.
-    let said = error.to_string();
-    let (before, named) = said.split_once("last written by eviction ").unwrap();
+    let message = error.to_string();
+    let (before, named) = message.split_once("last written by eviction ").unwrap();
     let after = named.trim_start_matches(|it: char| it.is_ascii_digit() || ", ".contains(it));
     (error.kind(), format!("{before}{after}"))
 }
@@ -77,11 +77,11 @@ fn with_one_of_five_servers_missing_a_liar_cannot_be_named() {
         drop(world);
         let error = owner.access(&[(Want::Block(2), None)]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
-        let said = error.to_string();
+        let message = error.to_string();
         assert_eq!(
-            said.contains("There are too few answers to tell which server"),
+            message.contains("There are too few answers to tell which server"),
             is_short,
-            "{said}"
+            "{message}"
         );
     }
 }
@@ -287,8 +287,9 @@ fn with_the_block_before(mut owner: Owner, written: [u64; 2], missing: Option<us
         }
         // A missing server gets at most one request.
         let ([(_, first), (at, second)], setup) = (<[_; 2]>::try_from(writes).ok()?, setup?);
-        let said = setup.metadata_bytes;
-        let block = [&slot(second, setup)[..said], &slot(first, setup)[said..]].concat();
+        let metadata_bytes = setup.metadata_bytes;
+        let block = [&slot(second, setup)[..metadata_bytes], &slot(first, setup)[metadata_bytes..]]
+            .concat();
         Some(Request::Write { at, block: Share::Computed(block) })
     };
     let world = owner.servers.world();
@@ -317,7 +318,7 @@ fn an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it() 
     let mut each = |address, _: &[u8]| found.push(address);
     of_three().array.salvage(&mut each, &mut |_| (), &mut |_| ()).unwrap();
     assert!(found.is_empty(), "{found:?}");
-    // A server that was missing does not get it either.
+    // A server that was missing does not get the older block either.
     let of_five = Owner::new(parties(5, 1), 9);
     let error = with_an_older_block(of_five, Some(4)).read(6).unwrap_err();
     assert!(

@@ -116,8 +116,8 @@ fn nothing_is_shown_twice_but_the_access_that_was_under_way() {
         for (request, tree) in world.seen[0].iter().zip(&world.seen_in[0]) {
             let (at, leaf) = match request {
                 Request::Select { at, select } => (*at, select.leaf),
-                // Before an eviction, the metadata of two paths is requested, which counters
-                // determine.
+                // Before an eviction, the client requests the metadata of two paths that follow
+                // from counters.
                 Request::Metadata { at, leaf } if at.written < PRESET.accesses.into() => {
                     (*at, *leaf)
                 }
@@ -176,8 +176,8 @@ fn no_seed_is_drawn_twice() {
     assert!(all.values().all(|times| *times == 1));
 }
 
-/// All shares that the client sent, for each server. All servers receive the same kinds of requests
-/// in the same order.
+/// The sharings that the client sent, in order, each with its share for every server. All servers
+/// receive the same kinds of requests in the same order.
 fn shared(owner: &Owner) -> Vec<Vec<Share<u8>>> {
     let of_server = |requests: &Vec<Request>| -> Vec<Share<u8>> {
         let shares = requests.iter().flat_map(|request| match request {
@@ -241,8 +241,8 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
 fn a_fixed_seed_gives_the_messages_plans_and_states_that_it_always_gave() {
     let checksums = |of_kind: fn(Parties, u64) -> Owner, servers: u8, colluding: u8| {
         let mut owner = of_kind(parties(servers, colluding), 51);
-        let (mut choices, mut kept) = (StdRng::seed_from_u64(52), crc32fast::Hasher::new());
-        kept.update(&owner.params.encode());
+        let (mut choices, mut stored) = (StdRng::seed_from_u64(52), crc32fast::Hasher::new());
+        stored.update(&owner.params.encode());
         for round in 0..36 {
             if round % 3 > 0 {
                 let at = owner.servers.world().asked + choices.random_range(1..30);
@@ -258,14 +258,14 @@ fn a_fixed_seed_gives_the_messages_plans_and_states_that_it_always_gave() {
             }
             owner.servers.connect();
             owner.servers.world().missing[missing] = false;
-            owner.log.iter().for_each(|record| record.bytes(&mut |it| kept.update(it)));
+            owner.log.iter().for_each(|record| record.bytes(&mut |it| stored.update(it)));
             if round % 3 > 0 || owner.array.headroom().is_err() {
                 owner.reopen().unwrap();
             }
         }
         owner.array.check(&mut |_| ()).unwrap();
         owner.restored().0.salvage(&mut |_, _| (), &mut |_| (), &mut |_| ()).unwrap();
-        [owner.servers.world().sent.clone().finalize(), kept.finalize()]
+        [owner.servers.world().sent.clone().finalize(), stored.finalize()]
     };
     let [on_client, in_trees] = KINDS;
     let found = [

@@ -69,7 +69,7 @@ fn a_server_that_lacks_a_block_does_not_deal() {
     }
     let evictions = world.client.evict(&mut world.coins).unwrap();
     let half = (evictions[0].number % 2) as usize * usize::from(PRESET.accesses);
-    // It restarts after the client has asked for its point.
+    // Server 1 restarts after the client has asked for its point.
     world.disks[0].clone().flips_a_bit_at("root", HEAD_BYTES + (half + 3) * 700);
     world.restart(0);
     assert_eq!(world.epochs()[0].at.written, 3);

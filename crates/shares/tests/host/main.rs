@@ -68,7 +68,7 @@ fn nothing_is_lost_wherever_a_server_dies() {
                     dead_in_evictions += u32::from(evicts && has_died);
                 }
                 points += 1;
-                // Also if another server loses its power after everything is done.
+                // Another server may also lose its power after everything is done.
                 world.restart(usize::from(servers) - 1 - victim);
                 for _ in 0..2 {
                     world.access_any();
@@ -143,22 +143,22 @@ fn shares_for_no_bucket_of_the_eviction_are_refused() {
     let too_short: Tampers = |dealt| {
         dealt.shares.iter_mut().for_each(|share| *share = Share::Computed(vec![1; 12 * 700 - 1]));
     };
-    let said_of = [
+    let refusals = [
         (of_other_rounds, "from server 2 was lost"),
         (too_few, "server 2 has dealt invalid shares"),
         (too_many, "server 2 has dealt invalid shares"),
         (too_short, "server 2 has dealt invalid shares"),
     ];
     let mut world = world(3, 1, 2);
-    for (tampers, said) in said_of {
+    for (tampers, expected) in refusals {
         while !world.client.must_evict() {
             world.access_any();
         }
         world.tampers = Some((2, tampers));
         world.failed.clear();
         world.evict();
-        let is_said = |it: &Answer| matches!(it, Answer::Refused(it) if it.why.contains(said));
-        assert!(world.failed.iter().any(is_said), "{said}: {:?}", world.failed);
+        let names_it = |it: &Answer| matches!(it, Answer::Refused(it) if it.why.contains(expected));
+        assert!(world.failed.iter().any(names_it), "{expected}: {:?}", world.failed);
     }
     for _ in 0..10 {
         world.access_any();
@@ -182,11 +182,11 @@ fn an_attempt_is_begun_once_also_by_a_server_that_was_started_again() {
             other => panic!("{other:?}"),
         }
     };
-    let is_refused = |(kind, why): (StoreErrorKind, String), expected, said: &str| {
-        assert!(kind == expected && why.contains(said), "{kind:?}: {why}");
+    let is_refused = |(kind, why): (StoreErrorKind, String), expected, text: &str| {
+        assert!(kind == expected && why.contains(text), "{kind:?}: {why}");
     };
     use StoreErrorKind::{Refused, Unreachable};
-    // The other servers are missing.
+    // Server 2 is missing.
     world.disks[1].dies_after(0);
     let attempt = before.attempt + 3;
     is_refused(ask(&mut world, attempt), Unreachable, "cannot reach server 2");
@@ -437,6 +437,6 @@ fn a_damaged_record_or_setup_is_refused() {
     let disk = world.disks[0].clone();
     disk.flips_a_bit("setup", &mut world.coins);
     let opened = oblivio_shares::host::Host::open(Box::new(world.disks[0].clone()), || Ok([1; 32]));
-    // Whichever bit it was, it does not read as this server.
+    // Whichever bit was flipped, the file does not read as the setup of this server.
     assert!(opened.is_err() || opened.is_ok_and(|host| *host.setup().unwrap() != world.setup(0)));
 }

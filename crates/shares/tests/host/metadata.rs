@@ -246,13 +246,13 @@ fn used() -> (Both, TreePoint) {
     used_until(|at| at.written > 0)
 }
 
-/// Creates servers as [`used`] does, at a point that satisfies `is_it`.
-fn used_until(is_it: fn(TreePoint) -> bool) -> (Both, TreePoint) {
+/// Creates servers as [`used`] does, at a point that satisfies `is_wanted`.
+fn used_until(is_wanted: fn(TreePoint) -> bool) -> (Both, TreePoint) {
     let mut both = Both::new(Parties::new(3, 1).unwrap());
     for i in 0.. {
         both.access(on_the_way(i % 40), (i < 40).then_some(i as u8 + 1));
         let at = both.at(0);
-        if i >= 55 && is_it(at) {
+        if i >= 55 && is_wanted(at) {
             return (both, at);
         }
     }
@@ -265,7 +265,7 @@ fn data() -> Level {
 
 impl Both {
     /// The metadata of all paths of the data tree, on the first server.
-    fn said(&mut self, at: TreePoint) -> Vec<Answer> {
+    fn all_metadata(&mut self, at: TreePoint) -> Vec<Answer> {
         let leaves = (0..data().tree.leaves()).map(Leaf);
         leaves.map(|leaf| self.ask(0, 0, &Request::Metadata { at, leaf })).collect()
     }
@@ -293,21 +293,21 @@ impl Both {
 #[test]
 fn a_different_write_at_the_same_point_removes_earlier_marks() {
     let (mut both, at) = used();
-    let before = both.said(at);
+    let before = both.all_metadata(at);
     assert!(both.writes(at, 1, 7));
     assert!(both.writes(at, 1, 7));
     let after = TreePoint { written: at.written + 1, ..at };
-    let one = both.said(after);
+    let one = both.all_metadata(after);
     assert_ne!(one, before);
     // The state before is still available.
-    assert_eq!(both.said(at), before);
+    assert_eq!(both.all_metadata(at), before);
     assert!(both.writes(at, 0, 0));
-    assert_eq!(both.said(after), before);
+    assert_eq!(both.all_metadata(after), before);
     assert!(both.writes(at, 1, 7));
-    assert_eq!(both.said(after), one);
-    // It survives a loss of power.
+    assert_eq!(both.all_metadata(after), one);
+    // The marks survive a loss of power.
     both.loses_power();
-    assert_eq!(both.said(after), one);
+    assert_eq!(both.all_metadata(after), one);
 }
 
 /// A write does not mark a block that was selected at another point. Only a client that breaks the
@@ -316,7 +316,7 @@ fn a_different_write_at_the_same_point_removes_earlier_marks() {
 fn a_write_marks_nothing_that_was_selected_at_another_point() {
     let (mut both, at) = used();
     let Level { tree, .. } = data();
-    let said = both.said(at);
+    let before_all = both.all_metadata(at);
     let query = Share::Computed(vec![7; tree.path_slots()]);
     let select = Select { leaf: Leaf(1), query };
     let before = TreePoint { written: at.written - 1, ..at };
@@ -327,7 +327,7 @@ fn a_write_marks_nothing_that_was_selected_at_another_point() {
         Answer::Refused(it) => assert!(it.why.contains("select the block again"), "{}", it.why),
         other => panic!("{other:?}"),
     }
-    assert_eq!((both.at(0), both.said(at)), (at, said));
+    assert_eq!((both.at(0), both.all_metadata(at)), (at, before_all));
 }
 
 /// No mark of a different write remains if a server loses its power, whatever part of both writes
@@ -339,10 +339,10 @@ fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
     let alone = writes.map(|(leaf, query)| {
         let (mut both, at) = used();
         assert!(both.writes(at, leaf, query));
-        both.said(TreePoint { written: at.written + 1, ..at })
+        both.all_metadata(TreePoint { written: at.written + 1, ..at })
     });
     let (mut both, at) = used();
-    let (after, before) = (TreePoint { written: at.written + 1, ..at }, both.said(at));
+    let (after, before) = (TreePoint { written: at.written + 1, ..at }, both.all_metadata(at));
     let mut choices = StdRng::seed_from_u64(4);
     let (mut died, mut was_there) = (0, 0);
     for _ in 0..2000 {
@@ -354,14 +354,14 @@ fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
             // One of the writes is there, or none.
             if both.at(0) == after {
                 was_there += 1;
-                assert!(alone.contains(&both.said(after)));
+                assert!(alone.contains(&both.all_metadata(after)));
             }
-            assert_eq!(both.said(at), before);
+            assert_eq!(both.all_metadata(at), before);
         }
         let last = choices.random_range(0..writes.len());
         assert!(both.writes(at, writes[last].0, writes[last].1));
-        assert_eq!(both.said(after), alone[last]);
-        assert_eq!(both.said(at), before);
+        assert_eq!(both.all_metadata(after), alone[last]);
+        assert_eq!(both.all_metadata(at), before);
     }
     assert!(died > 200 && was_there > 200, "{died} {was_there}");
 }
@@ -390,7 +390,7 @@ fn marks_before_an_eviction_are_complete_or_refused() {
         let expected = all(&mut both);
         assert!(expected.iter().all(|it| matches!(it, Answer::Share(_))));
         both.disks[0].dies_after(1 + seed % 5);
-        // Also to paths of which the eviction wrote only the root.
+        // Write to all paths, including paths of which the eviction wrote only the root.
         both.writes(at, seed / 5 % tree.leaves(), 7);
         both.loses_power();
         if both.at(0) != at {
@@ -414,7 +414,7 @@ fn marks_before_an_eviction_are_complete_or_refused() {
 #[test]
 fn marks_that_were_put_onto_a_new_server_are_left_when_it_starts_again() {
     let (mut both, at) = used();
-    let expected = both.said(at);
+    let expected = both.all_metadata(at);
     let tree = data().tree;
     let setup = both.hosts[0].setup().unwrap().clone();
     let mut held = Vec::new();
@@ -438,7 +438,7 @@ fn marks_that_were_put_onto_a_new_server_are_left_when_it_starts_again() {
         both.loses_power();
     }
     assert_eq!(both.ask(0, 0, &Request::SetPoint { at }), Answer::Done);
-    assert!(both.said(at) == expected);
+    assert!(both.all_metadata(at) == expected);
 }
 
 #[test]

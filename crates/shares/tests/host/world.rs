@@ -51,7 +51,7 @@ pub(crate) type Tampers = fn(&mut DealtShares<u8>);
 /// A restart of a server during an eviction.
 #[derive(Default)]
 struct Start {
-    /// The number of the server; 0 once it has restarted.
+    /// The number of the server; 0 if none restarts, or once it has restarted.
     of: AtomicU8,
     /// Whether a message to the server was lost, because it arrived before the restart.
     has_lost: AtomicBool,
@@ -144,7 +144,8 @@ impl World {
     fn others_of(&self, from: u8) -> Others {
         let mailboxes = self.hosts.iter().map(Host::mailbox).collect();
         let dealt_seeds = self.dealt_seeds.clone();
-        let tampers = self.tampers.filter(|(who, _)| *who == from).map(|(_, tampers)| tampers);
+        let tampers =
+            self.tampers.filter(|(tamperer, _)| *tamperer == from).map(|(_, tampers)| tampers);
         let start = Arc::default();
         Others { from, start, tampers, mailboxes, disks: self.disks.clone(), dealt_seeds }
     }

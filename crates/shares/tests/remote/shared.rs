@@ -380,7 +380,7 @@ fn two_of_five_may_be_missing_and_come_back() {
     let (mut store, condition) =
         SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).unwrap();
     assert_eq!(store.missing(), 2);
-    // Only requests to them report it, not the condition of the volume.
+    // Requests to the missing servers report this; the condition of the volume does not.
     assert!(!condition.damage.iter().any(|it| it.contains("is missing")), "{condition:?}");
     assert_eq!(read(&mut store), Ok(1));
     write(&mut store, 2).unwrap();

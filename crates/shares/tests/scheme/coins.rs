@@ -49,7 +49,8 @@ fn noted(seed: u64) -> Noted {
     Noted { coins: StdRng::seed_from_u64(seed), numbers: Vec::new(), seeds: Vec::new() }
 }
 
-/// Checks that the seeds of one sharing are exactly the drawn seeds, and that there are t of them.
+/// Checks that the seeds in these messages are exactly the drawn seeds, and that their number is a
+/// positive multiple of t.
 fn are_drawn<'s>(
     parties: Parties,
     noted: &mut Noted,
@@ -75,7 +76,7 @@ fn paths_and_seeds_are_what_was_drawn() {
         let mut client = Client::<Gf256>::new(parties, tree, 20, 8).unwrap();
         let (mut coins, mut choices) = (noted(1), StdRng::seed_from_u64(2));
         let mut paths = HashMap::new();
-        // Also for an eviction that moves nothing.
+        // Check an eviction that moves nothing, too.
         let evict = client.evict(&mut coins).unwrap();
         are_drawn(parties, &mut coins, evict.iter().flat_map(|it| &it.matrices));
         let mut servers: Vec<_> =

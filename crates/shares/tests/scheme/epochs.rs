@@ -14,7 +14,7 @@ const HEIGHT: u8 = 3;
 const BLOCKS: usize = 32;
 
 /// Runs an eviction that stops after `messages` messages, counting the messages to all servers
-/// together.
+/// together. Returns whether the eviction has finished.
 fn evict_until(world: &mut World<Gf256>, evictions: &[Evict<u8>], messages: usize) -> bool {
     let mut left = messages;
     let mut may_go_on = || {
@@ -60,7 +60,7 @@ fn evict_in_spite_of(world: &mut World<Gf256>, mut stops: Vec<usize>) {
         let epochs: Vec<_> = world.servers.iter().map(|server| server.epoch()).collect();
         let number = world.client.evictions();
         if epochs.iter().all(|epoch| epoch.evictions == number) {
-            // Send it once to some servers, and twice to others.
+            // Commit once on some servers, and twice on others.
             for (i, server) in world.servers.iter_mut().enumerate() {
                 (0..1 + i % 2).for_each(|_| server.commit(number).unwrap());
                 assert_eq!(server.epoch().stage, Stage::Settled);
@@ -87,7 +87,7 @@ fn nothing_is_lost_wherever_an_eviction_stops() {
         let mut expected = [[0; 3]; BLOCKS];
         let messages = usize::from(servers)
             + usize::from(HEIGHT) * (usize::from(servers) + parties.for_product());
-        // Each place, and some of them twice.
+        // Stop at each place; in later rounds, first stop at another random place.
         for round in 0..3 * messages {
             for _ in 0..4 {
                 let address = choices.random_range(0..BLOCKS);

@@ -12,7 +12,7 @@ use oblivio_shares::tree::{Preset, Tree};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// The numbers of field elements of a block, of a path's slots, of a matrix and of a bucket.
+/// The numbers of field elements of a block, a query, a matrix and a bucket.
 const BLOCK: usize = 3;
 const PATH: usize = 12;
 const MATRIX: usize = 32;

@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::world::{Kind, SentMessage, World};
 
-/// The shape of buckets. No bucket overflows, for any accesses.
+/// The shape of buckets. No bucket overflows in these tests.
 const PRESET: Preset = Preset { slots: 16, accesses: 5 };
 const HEIGHT: u8 = 3;
 const BLOCKS: usize = 20;

@@ -9,7 +9,8 @@ use oblivio_shares::tree::Tree;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// The number of slots that are loaded with one message. A leaf takes one or two messages.
+/// The number of slots that are loaded with one message. A leaf of 16 or 24 slots takes two or
+/// three messages.
 pub(crate) const LOADED_AT_ONCE: usize = 8;
 
 pub(crate) struct World<F: Field> {

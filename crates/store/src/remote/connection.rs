@@ -120,8 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// A reader that receives nothing until it is closed. Its `close` records whether the writer
-    /// was closed before.
+    /// A reader that never receives data. Its `close` records whether the writer was closed before.
     struct Silent(Arc<AtomicBool>, Arc<AtomicBool>);
 
     impl Read for Silent {

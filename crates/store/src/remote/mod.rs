@@ -2,10 +2,10 @@
 //!
 //! Like any storage, the server sees addresses of pieces and sealed bytes. The caller's thread
 //! sends requests, and another thread reads the answers. Several requests can be in flight at once:
-//! - A write is sent without waiting for its answer before the next flush. The client keeps each
-//!   write until it is durable, because a restarted server may have lost it. To bound the memory
-//!   for these writes, the store itself starts flushes. It waits for a flush once as much new data
-//!   has been written as the flush covers.
+//! - The store sends a write, and waits for its answer only at a flush. The client keeps each write
+//!   until it is durable, because a restarted server may have lost it. To bound the memory for
+//!   these writes, the store itself starts flushes. Before it starts another flush, it waits for
+//!   the previous one.
 //! - Announced pieces are requested without delay, and later reads use the answers.
 //! - Computations are requested without delay, too. The store waits for a result only when the
 //!   caller needs it.

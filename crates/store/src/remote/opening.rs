@@ -27,7 +27,7 @@ pub(super) struct AuthenticatedLink {
 /// Why a connection or a volume could not be opened.
 #[derive(Debug)]
 pub(super) enum OpenFailure {
-    /// The server cannot be reached, or the link was lost.
+    /// The server cannot be reached, the keys do not match, or the link was lost.
     Lost(io::Error),
     /// The server knows this client, but has no connection left for it.
     NoConnection(String),
@@ -179,7 +179,8 @@ impl AuthenticatedLink {
     }
 }
 
-/// Checks the name of a volume.
+/// Checks the name of a volume. No volume can have an invalid name, so the error kind is
+/// [`Missing`](OpenErrorKind::Missing).
 pub(super) fn check_name(name: &str) -> Result<(), OpenError> {
     message::check_name(name).map_err(|_| {
         let message = format!(

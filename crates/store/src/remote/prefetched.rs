@@ -24,7 +24,7 @@ pub(super) struct Prefetched {
     /// Bytes of the answers to all requests.
     bytes: usize,
     bytes_max: usize,
-    /// The greatest number of a request of which a piece was read.
+    /// The number of the newest request from which a piece was read.
     last_read: u64,
     /// Requests whose answers are no longer needed.
     useless: Vec<u64>,
@@ -88,9 +88,9 @@ impl Prefetched {
     }
 
     /// Drops old requests until the latest request fits, and returns whether it fits. Drops only
-    /// requests that are older than the last request of which a piece was read, because their other
-    /// pieces are unlikely to be read. Announced pieces are usually read in order, so newer
-    /// requests stay.
+    /// requests that are older than the newest request from which a piece was read, because the
+    /// remaining pieces of older requests are unlikely to be read. Announced pieces are usually
+    /// read in order, so newer requests stay.
     pub(super) fn make_room(&mut self) -> bool {
         while self.bytes > self.bytes_max
             && let Some(oldest) = self.reads.keys().next().copied()
@@ -164,8 +164,8 @@ impl Prefetched {
         held.iter_mut().find(|held| held.part == piece.part)
     }
 
-    /// Drops the parts of a bucket that `which` selects, and each request that then has no pieces
-    /// left.
+    /// Drops the parts of a bucket that `is_released` selects, and each request that then has no
+    /// pieces left.
     fn release(
         &mut self,
         bucket: (TreeId, BucketId),

@@ -70,7 +70,7 @@ struct State {
     answers: HashMap<u64, Result<Bytes, StoredError>>,
     /// The request whose answer the caller's thread waits for.
     caller_waits_for: Option<u64>,
-    /// Whether the latest link is not known to be lost.
+    /// Whether the latest link works, as far as the client knows.
     is_up: bool,
     /// Whether the latest link has brought an answer.
     has_answered: bool,
@@ -349,8 +349,8 @@ impl State {
                     message: format!("the server says: {message}"),
                 };
                 self.end(number, Err(fault));
-                // After other failures the server skips the requests behind it; they are sent again
-                // on another link.
+                // After other failures, the server skips the requests behind the failed one; they
+                // are sent again on another link.
                 let continues = kind == FailureKind::Absent;
                 continues.then_some(()).ok_or_else(|| format!("a request failed: {message}"))
             }

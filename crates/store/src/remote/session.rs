@@ -39,7 +39,8 @@ pub(super) struct Session {
     link_failure: Option<LinkFailure>,
 }
 
-/// The state of reconnecting after a lost link. It ends when a request is answered over a new link.
+/// The state of reconnecting after a lost link. It ends with the call, or when the lowest
+/// unanswered request is answered over a new link.
 struct LinkFailure {
     backoff: Backoff,
     /// The lowest number among the unanswered requests when the link was lost.

@@ -245,7 +245,7 @@ fn all_pieces() -> Vec<Piece> {
     pieces
 }
 
-/// Trips of whole buckets, followed by trips of parts.
+/// A trip of whole buckets, followed by trips of parts.
 fn trips() -> Vec<Vec<Piece>> {
     let of = |part| all_pieces().into_iter().filter(|piece| piece.part == part).collect();
     vec![of(Part::Whole), of(Part::Header), of(Part::Slot(0)), of(Part::Slot(2))]

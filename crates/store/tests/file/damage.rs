@@ -145,7 +145,7 @@ fn the_rest_of_a_file_that_was_cut_off_can_be_read() {
         assert_eq!((store.missing_bytes(), store.bytes()), (cut, whole));
         assert_eq!(store.damaged_header_copies(), usize::from(cut > 0));
         assert_eq!(is_there(&mut store), expected, "{cut} bytes are missing");
-        // Both with and without reading ahead, for which the thread has time.
+        // The result is the same with reading ahead. The pause gives the thread time to read.
         pieces.iter().for_each(|piece| store.prefetch(&[*piece]));
         std::thread::sleep(std::time::Duration::from_millis(20));
         assert_eq!(is_there(&mut store), expected, "{cut} bytes are missing, and were announced");
@@ -260,11 +260,11 @@ fn headers_have_room_for_all_levels() {
     assert_eq!(container::decode(&header).unwrap(), trees);
 }
 
-/// Replaces the checksum of a header copy with the right one. Then the checks after the checksum
-/// are reached.
+/// Replaces the checksum of a header copy with the right one, so that only the other checks can
+/// refuse the copy.
 fn with_checksum(mut copy: Vec<u8>) -> Vec<u8> {
-    let (said, sum) = copy.split_at_mut(HEADER_BYTES - 32);
-    sum.copy_from_slice(&Sha256::digest(said));
+    let (covered, sum) = copy.split_at_mut(HEADER_BYTES - 32);
+    sum.copy_from_slice(&Sha256::digest(covered));
     copy
 }
 
@@ -298,7 +298,8 @@ proptest! {
         prop_assert_eq!(container::decode(copy).unwrap_err().kind(), expected);
     }
 
-    /// Arbitrary numbers between a valid beginning and a valid checksum are refused.
+    /// Arbitrary numbers between a valid beginning and a valid checksum are refused, unless they
+    /// form a valid header.
     #[test]
     fn garbage_numbers_are_refused(
         numbers in prop::collection::vec(prop_oneof![0..4u64, any::<u64>()], 1..60),

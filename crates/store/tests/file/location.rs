@@ -17,7 +17,7 @@ fn shape() -> TreeShape {
     RawConfig::new(1000, 64).unwrap().tree.shape().unwrap()
 }
 
-/// Whether text looks like a URL: letters, then `://`. Written independently of the code under
+/// Whether text looks like a URL: a scheme, then `://`. Written independently of the code under
 /// test.
 fn looks_like_a_url(written: &[u8]) -> bool {
     let end =

@@ -243,13 +243,13 @@ fn wrong_members_are_refused_with_advice() {
     drop(folder.create("a b c"));
     drop(folder.create("x y"));
     drop(folder.file("plain").create(&shapes(), &StoreOptions::default()).unwrap());
-    // They differ only in their names.
+    // This stripe differs from `a b c` only in its name.
     drop(folder.create("d e f"));
     let mut others = shapes();
     others[1] = TreeShape::new(vec![LevelShape { header_bytes: 8, ..level(1) }]);
     drop(folder.stripe("p q r").create(&others, &StoreOptions::default()).unwrap());
     fs::copy(folder.0.path().join("a"), folder.0.path().join("copy")).unwrap();
-    for (names, said) in [
+    for (names, expected) in [
         ("a b", "the stripe has 3 members, but only 2 are named; name member 3 as well"),
         ("b c", "name member 1 as well"),
         ("a b c x", "a is a member of a stripe of 3, but x of a stripe of 2"),
@@ -266,7 +266,7 @@ fn wrong_members_are_refused_with_advice() {
     ] {
         let (kind, message) = folder.refused(&folder.stripe(names));
         assert_eq!(kind, OpenErrorKind::WrongMembers, "{names}");
-        assert!(message.contains(said), "{names}: {message}");
+        assert!(message.contains(expected), "{names}: {message}");
     }
     let (kind, message) = folder.refused(&folder.file("b"));
     assert_eq!(kind, OpenErrorKind::WrongMembers);
@@ -291,7 +291,7 @@ fn wrong_members_are_refused_with_advice() {
     let (kind, message) = folder.refused(&folder.stripe("a pipe c"));
     assert_eq!(kind, OpenErrorKind::NotAStore);
     assert!(message.contains("pipe is not a file"), "{message}");
-    // After all these attempts, it still opens.
+    // After all these attempts, the stripe still opens.
     folder.stripe("a b c").open(&StoreOptions::default()).unwrap();
 }
 
@@ -304,11 +304,11 @@ fn one_file_cannot_be_two_members() {
     let refused = twice.create(&shapes(), &StoreOptions::default()).err().unwrap();
     assert_eq!(refused.kind(), OpenErrorKind::WrongMembers);
     assert_eq!(folder.names(), ["below"]);
-    for (written, said) in
+    for (written, expected) in
         [("stripe:a,,c", "member 2"), ("stripe:", "member 1"), ("stripe:a%00,b", "zero byte")]
     {
         let refused = written.parse::<Location>().unwrap_err().to_string();
-        assert!(refused.contains(said), "{written}: {refused}");
+        assert!(refused.contains(expected), "{written}: {refused}");
     }
     // A path that is not UTF-8 is shown in a form that parses to the same location.
     let strange = std::ffi::OsStr::from_bytes(b"\xff:,%");
@@ -395,7 +395,7 @@ fn written_stripes_round_trip() {
         "stripe:{}",
         (0..=MEMBERS_MAX).map(|i| i.to_string()).collect::<Vec<_>>().join(",")
     );
-    for (refused, said) in [
+    for (refused, expected) in [
         ("stripe:", "name a file"),
         ("stripe:a", "2 to 16 locations"),
         ("stripe:a,", "name a file"),
@@ -412,7 +412,7 @@ fn written_stripes_round_trip() {
         ("stripe:a,file://host/b", "an absolute path"),
     ] {
         let message = refused.parse::<Location>().unwrap_err().to_string();
-        assert!(message.contains(said), "{refused}: {message}");
+        assert!(message.contains(expected), "{refused}: {message}");
         assert!(!message.contains("password"), "{message}");
     }
     // Text that is not a stripe can still name a file.
@@ -581,7 +581,7 @@ impl Meeting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MemberBehaviour {
     Works,
-    /// Waits until this number of members are called at the same time.
+    /// Waits until this number of calls wait at the same time.
     Meets(usize),
     FailsToRead,
     FailsToWrite,
@@ -720,8 +720,8 @@ fn errors_name_the_member_and_failed_writes_are_final() {
         assert_eq!(read.is_ok(), behaviour == MemberBehaviour::FailsToRead, "{behaviour:?}");
         assert_eq!(flushed.is_ok(), behaviour == MemberBehaviour::FailsToRead, "{behaviour:?}");
         if behaviour != MemberBehaviour::FailsToRead {
-            let said = flushed.unwrap_err().to_string();
-            assert!(said.contains("refuses all calls after an error: store 2"), "{said}");
+            let message = flushed.unwrap_err().to_string();
+            assert!(message.contains("refuses all calls after an error: store 2"), "{message}");
             assert!(put(&mut bench.store, &path(), 2).is_err());
         }
     }
@@ -741,8 +741,8 @@ fn a_member_whose_thread_has_ended_is_an_error() {
                 bench.store.read(&path()).map(|_| ())
             }
         };
-        let said = failed.unwrap_err().to_string();
-        assert!(said.contains("store 1: its thread has ended"), "{said}");
+        let message = failed.unwrap_err().to_string();
+        assert!(message.contains("store 1: its thread has ended"), "{message}");
         assert!(bench.store.flush().is_err());
         assert!(put(&mut bench.store, &path(), 2).is_err());
     }

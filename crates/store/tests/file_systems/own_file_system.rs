@@ -20,12 +20,12 @@ pub(crate) fn on_a_file_system(mount: &str, test: &str) {
         .env(FOLDER, folder.path())
         .output()
         .expect("this test needs unshare; install util-linux");
-    let (said, complained) =
+    let (stdout, stderr) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(
-        output.status.success() && said.contains("1 passed"),
+        output.status.success() && stdout.contains("1 passed"),
         "the test failed; if unshare or mount was refused, run this as root or allow user \
-         namespaces:\n{said}\n{complained}"
+         namespaces:\n{stdout}\n{stderr}"
     );
 }
 

@@ -46,7 +46,7 @@ proptest! {
             Some((0, _)) => ServerAction::Cut,
             Some((1, _)) => ServerAction::CutAnswer,
             Some((2, _)) => ServerAction::Late,
-            Some((_, kept)) => ServerAction::Restart(*kept),
+            Some((_, mask)) => ServerAction::Restart(*mask),
             None => ServerAction::Serve,
         });
         let cuts = cuts.into_iter().map(|(to_server, to_client)| Cut { to_server, to_client });

@@ -281,7 +281,7 @@ fn the_store_fails_if_the_server_stays_unreachable() {
 }
 
 /// A client gives up, in time, a server that answers a message on each link but never the awaited
-/// request. Until then it retries at a bounded rate.
+/// request. Until then, the client retries at a bounded rate.
 #[test]
 fn a_server_without_progress_is_given_up_in_time_and_not_flooded() {
     let server = Server::new();
@@ -297,6 +297,6 @@ fn a_server_without_progress_is_given_up_in_time_and_not_flooded() {
     let error = store.flush().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
     let dials = server.world().dials - dials;
-    // Every 50 ms; with growing pauses there would be four.
+    // One attempt every 50 ms; with growing pauses there would be four.
     assert!((6..=13).contains(&dials), "{dials}");
 }

@@ -20,8 +20,8 @@ fn say(answer: &Answer) -> ServerAction {
     ServerAction::Say(framed(&answer.encode()))
 }
 
-/// The error that the client reports if the server performs `action` on the first request: of a
-/// read, or of a write of all pieces and a flush.
+/// The error that the client reports if the server performs `action` on the first request. The
+/// client reads all whole buckets if `is_read`; otherwise it writes and flushes them.
 fn outcome(is_read: bool, action: ServerAction) -> (StoreErrorKind, String) {
     let server = Server::new();
     let mut store = create_with(&server, soon());
@@ -65,7 +65,7 @@ fn wrong_answers_are_fatal() {
             ServerAction::SayFirst(framed(&Answer::Done { number: 1 }.encode())),
             "without a request",
         ),
-        // It answers the flush, but the write is not done.
+        // The server answers the flush, but has not answered the write.
         (false, say(&Answer::Done { number: 2 }), ""),
     ] {
         let (kind, message) = outcome(is_read, action.clone());
@@ -76,7 +76,7 @@ fn wrong_answers_are_fatal() {
 }
 
 /// The client treats frames that are too long or never end like a broken link: it retries, but not
-/// for ever.
+/// forever.
 #[test]
 fn frames_that_are_too_long_or_never_end_are_given_up() {
     for begins in [&[255; 4][..], &[0, 0, 0, 2, 134], &[9]] {

@@ -36,13 +36,13 @@ fn kept_bytes_are_bounded_and_flushes_depend_only_on_bytes() {
     for seed in 0..50 {
         fill(&mut store, &all_whole()[..2], seed);
     }
-    let (mut kept, mut flushes) = (0, 0);
+    let (mut unflushed, mut flushes) = (0, 0);
     for frame in &server.world().frames {
         match Request::decode(frame).unwrap() {
-            Request::Flush { .. } => (kept, flushes) = (0, flushes + 1),
-            _ => kept += frame.len(),
+            Request::Flush { .. } => (unflushed, flushes) = (0, flushes + 1),
+            _ => unflushed += frame.len(),
         }
-        assert!(kept <= unflushed_bytes_max / 2);
+        assert!(unflushed <= unflushed_bytes_max / 2);
     }
     assert!((6..40).contains(&flushes), "{flushes}");
 }

@@ -28,7 +28,7 @@ pub(crate) enum ServerAction {
     Cut,
     /// Handles the request, and cuts the link before the answer.
     CutAnswer,
-    /// Restarts. The server keeps the unflushed writes whose bit is set.
+    /// Restarts. The server keeps the unflushed writes whose bit is set in this mask.
     Restart(u64),
     /// Handles the request after a delay.
     Wait(Duration),
@@ -189,8 +189,8 @@ impl Server {
                     self.world().carry_out(id, &request);
                     return Ok(());
                 }
-                ServerAction::Restart(kept) => {
-                    self.world().restart(kept);
+                ServerAction::Restart(kept_mask) => {
+                    self.world().restart(kept_mask);
                     return Ok(());
                 }
                 ServerAction::Wait(time) => thread::sleep(time),
@@ -338,12 +338,12 @@ impl World {
         Answer::Opened(self.disguise.map_or(opened.clone(), |disguise| disguise(opened)))
     }
 
-    pub(crate) fn restart(&mut self, kept: u64) {
+    pub(crate) fn restart(&mut self, kept_mask: u64) {
         // Pseudorandom: incarnations are not monotonic. The first new one is smaller.
         self.incarnation = self.incarnation.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.active = 0;
         if let Some(volume) = &mut self.volume {
-            volume.lose_unflushed(kept);
+            volume.lose_unflushed(kept_mask);
         }
     }
 
@@ -406,11 +406,11 @@ impl Volume {
         self.unflushed.clear();
     }
 
-    fn lose_unflushed(&mut self, kept: u64) {
+    fn lose_unflushed(&mut self, kept_mask: u64) {
         let durable = self.durable.clone();
         self.live.contents_mut().copy_from_slice(&durable);
         for (i, (pieces, bytes)) in mem::take(&mut self.unflushed).iter().enumerate() {
-            if kept >> (i % 64) & 1 == 1 {
+            if kept_mask >> (i % 64) & 1 == 1 {
                 self.write(pieces, bytes);
             }
         }

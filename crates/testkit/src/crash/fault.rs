@@ -16,7 +16,7 @@ pub enum InjectedFault {
     CrashAt(u64),
     /// This operation fails with an unknown effect. Later operations work.
     FailAt(u64),
-    /// Every `n`-th operation fails. Never zero.
+    /// Every `n`-th operation fails. `n` must not be 0.
     FailEvery(u64),
     /// The first operation from this one on that needs space fails. Later operations work.
     DiskFullAt(u64),
@@ -192,8 +192,8 @@ pub(super) struct FaultPlan {
     /// Number of faults so far that a client may notice.
     pub(super) fired: u64,
     pub(super) first_failure: Option<FailedOperation>,
-    /// If the current operation crashes the store's machine: which unsynced changes survive on that
-    /// machine.
+    /// The unsynced changes that survive on the store's machine, if the current operation crashes
+    /// that machine.
     pub(super) store_dies: Option<Survival>,
 }
 

@@ -77,8 +77,8 @@ impl LineEnd {
         self.line.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads available bytes into `buffer`. Returns 0 if the line is cut and all bytes that arrived
-    /// before the cut have been read.
+    /// Waits until bytes are available, and reads them into `buffer`. Returns their number, or 0 if
+    /// the line is cut and all bytes that arrived before the cut have been read.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] if no byte arrives within `within`.

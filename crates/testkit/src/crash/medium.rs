@@ -208,8 +208,8 @@ impl Medium {
             let kept: Vec<_> = sectors(write.offset, write.bytes.len())
                 .filter(|_| !torn || coins.random_bool(kept_share))
                 .collect();
-            // The file may reach its full length without its last bytes, or end at the last kept
-            // ones.
+            // The file may reach its full length without its last bytes, or end with the last
+            // sector that was kept.
             let reaches = match kept.last() {
                 Some(last) if coins.random() => write.offset + last.end,
                 _ => write.offset + write.bytes.len(),

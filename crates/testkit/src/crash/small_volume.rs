@@ -59,7 +59,8 @@ pub struct SmallVolume {
     pub failed_sync: FailedSync,
     /// Number of disks that the store is striped over.
     pub disks: usize,
-    /// The scheme of the volume. The following fields are for schemes with trees.
+    /// The scheme of the volume. The fields about leaves, slots, the tree top and the stash apply
+    /// only to schemes with trees.
     pub scheme: SmallScheme,
     /// Level of the leaves. The tree has `2^leaf_level` leaves. With many leaves, two accesses
     /// rarely show the same leaf by chance.

@@ -291,7 +291,7 @@ impl World {
     /// Swaps two buckets.
     ///
     /// # Panics
-    /// If one does not exist, or they differ in size.
+    /// If a bucket does not exist, or the buckets differ in size.
     pub fn swap_buckets(&self, one: (TreeId, BucketId), other: (TreeId, BucketId)) {
         let places = [one, other].map(|(tree, bucket)| self.places.bucket(tree, bucket));
         let [one, other] = places.map(|place| place.span.bytes);

@@ -6,7 +6,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// or an order that is too weak to show in a chi-squared test.
 ///
 /// Under independence, and for 1000 values or more, the lag-1 correlation is close to normal with
-/// variance `1/n`. Two-sided. The result for equal values is 0, although they have no correlation.
+/// variance `1/n`. Two-sided. If all values are equal, the result is 0, although they have no
+/// correlation.
 ///
 /// # Panics
 /// With fewer than 1000 values.

@@ -52,7 +52,7 @@ impl BucketOrder {
 
     /// The trip that begins with bucket `at` of the sequence; `None` at the end.
     pub(super) fn trip(&self, at: u64) -> Option<BucketRange> {
-        // Levels without buckets begin where the next level does: take the last of them.
+        // An empty level and the next level begin at the same bucket: take the last such level.
         let following = self.levels.partition_point(|level| level.first <= at);
         let level = &self.levels[following.checked_sub(1)?];
         let start = at - level.first;

@@ -27,12 +27,12 @@ pub(super) struct Blocks {
     pub(super) bytes: u64,
 }
 
-/// Ranges of one class, of which only some blocks are needed. One window reads all of the ranges,
-/// and no request is answered before that. So storage cannot tell from the next request which of
-/// the ranges an answer came from.
+/// Ranges of one class, of which only some blocks are needed. All of the ranges are read before any
+/// request is answered. So storage cannot tell from the next request which of the ranges an answer
+/// came from.
 pub(super) struct RangeAccess {
     pub(super) extents: Vec<Extent>,
-    /// The blocks that are cached or written. Other blocks of the ranges are read and dropped.
+    /// The blocks to cache or write. Other blocks of the ranges are read and dropped.
     pub(super) blocks: Range<u64>,
 }
 
@@ -61,7 +61,7 @@ struct InFlightBlock {
     is_forgotten: bool,
 }
 
-/// Maximum number of blocks of a window if several windows are in flight.
+/// Maximum number of blocks in a begun window of single blocks.
 const BEGUN_WINDOW_MAX: usize = WINDOW_ACCESSES_MAX / 4;
 
 /// The number of windows that reads are split into, if there are enough reads. After each window,
@@ -80,9 +80,10 @@ impl Blocks {
         Self { volume, classes, policy, cache, begun, block_bytes, bytes }
     }
 
-    /// Begins to read ranges from the front of `wanted`, in as many windows as there is room for.
-    /// Each range in `wanted` must contain a block that is neither cached nor [in
-    /// flight](Self::is_in_flight). Returns whether any read was begun.
+    /// Begins to read from the front of `wanted`: one access to longer ranges, in one window, or
+    /// the accesses to single blocks that there is room for, in several windows. Each access in
+    /// `wanted` must need a block that is neither cached nor [in flight](Self::is_in_flight).
+    /// Returns whether any read was begun.
     pub(super) fn begin(
         &mut self,
         wanted: &mut VecDeque<RangeAccess>,
@@ -140,8 +141,8 @@ impl Blocks {
         let mut data: Vec<_> = blocks.iter().map(|_| self.zeros()).collect();
         self.volume.finish_reads(&mut data)?;
         let coming = self.begun.pop_front().into_iter().flatten();
-        let kept = coming.zip(data).filter(|(coming, _)| coming.is_kept);
-        for (InFlightBlock { block, is_forgotten, .. }, data) in kept {
+        let cached = coming.zip(data).filter(|(coming, _)| coming.is_kept);
+        for (InFlightBlock { block, is_forgotten, .. }, data) in cached {
             let data = if is_forgotten { self.zeros() } else { data };
             self.take_in(block, data);
         }
@@ -164,7 +165,8 @@ impl Blocks {
     }
 
     /// Reads the blocks `read` into the cache, then writes back `write_back` dirty blocks, the
-    /// least recently used first. Makes one access for each block.
+    /// least recently used first. Makes one access for each block, and accesses to the blocks of
+    /// the position map that are missing.
     pub(super) fn exchange(&mut self, read: &[u64], write_back: usize) -> Result<(), VolumeError> {
         self.exchange_by(read, write_back, |volume, batch| {
             volume.access(batch)?;
@@ -174,7 +176,7 @@ impl Blocks {
 
     /// Makes exactly `accesses` accesses: reads and write-backs as in [`Self::exchange`], if they
     /// fit and their positions are on the client, and fetches of the position map blocks
-    /// `positions`. The rest are dummies.
+    /// `positions`. The remaining accesses are dummies.
     pub(super) fn exchange_exactly(
         &mut self,
         read: &[u64],
@@ -188,7 +190,8 @@ impl Blocks {
     }
 
     /// Makes exactly `accesses` accesses to ranges of a class: reads the ranges `read` into the
-    /// cache, and writes the dirty blocks of `read` and `write_back`. The rest are dummies.
+    /// cache, and writes the dirty blocks of `read` and `write_back`. The remaining accesses are
+    /// dummies.
     pub(super) fn exchange_ranges_exactly(
         &mut self,
         read: &[Extent],
@@ -210,15 +213,16 @@ impl Blocks {
         Ok(())
     }
 
-    /// Reads ranges into the cache.
+    /// Reads the ranges of an access, and caches the blocks that it needs.
     pub(super) fn read_ranges(&mut self, access: &RangeAccess) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
         for extent in &access.extents {
             let mut data = room_for(*extent, self.block_bytes);
             let mut ops: Vec<_> = data.iter_mut().map(|data| Op::Read(data)).collect();
             self.volume.access_range(*extent, &mut ops)?;
-            let kept = extent.blocks().zip(data).filter(|(block, _)| access.blocks.contains(block));
-            kept.for_each(|(block, data)| self.take_in(block, data));
+            let read = extent.blocks().zip(data);
+            let needed = read.filter(|(block, _)| access.blocks.contains(block));
+            needed.for_each(|(block, data)| self.take_in(block, data));
         }
         Ok(())
     }

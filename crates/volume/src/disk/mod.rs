@@ -117,7 +117,8 @@ impl Disk {
     ///
     /// # Errors
     /// [`VolumeErrorKind::Io`] when the system cannot start a thread,
-    /// [`VolumeErrorKind::InvalidConfig`] for a schedule that the disk cannot keep.
+    /// [`VolumeErrorKind::InvalidConfig`] for a schedule that the disk cannot keep. The volume is
+    /// then closed; if that fails, its error is returned instead.
     pub fn start(volume: Volume, options: &DiskOptions) -> Result<Self, VolumeError> {
         let has_cache = options.cache_bytes_max >= volume.block_bytes() as u64;
         let shape = DiskShape::new(&volume, options.schedule.is_none() && has_cache);
@@ -139,9 +140,9 @@ impl Disk {
             schedule.early_write_backs,
         );
         let counters = Arc::new(PunctualityCounters::default());
-        let kept = counters.clone();
+        let of_clock = counters.clone();
         let mut disk = Self::start_worker(shape, move |queue| {
-            worker.run(queue, Pace::Clock(Clock::start(schedule.period, kept)))
+            worker.run(queue, Pace::Clock(Clock::start(schedule.period, of_clock)))
         })?;
         disk.counters = Some(counters);
         Ok(disk)
@@ -227,7 +228,8 @@ impl Disk {
     /// requests fail.
     ///
     /// # Errors
-    /// The error that the volume has failed with, now or earlier.
+    /// The error that the volume has failed with, now or earlier. [`VolumeErrorKind::MustReopen`]
+    /// if the disk was closed before.
     pub fn close(&self) -> Result<(), VolumeError> {
         self.close_into_store().map(drop)
     }
@@ -235,7 +237,7 @@ impl Disk {
     /// Like [`Self::close`], and returns the volume's store.
     ///
     /// # Errors
-    /// The error that the volume has failed with, now or earlier. The store is then dropped.
+    /// As [`Self::close`]. The store is then dropped.
     pub fn close_into_store(&self) -> Result<AnyStore, VolumeError> {
         *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
         self.is_closing.store(true, Ordering::Release);

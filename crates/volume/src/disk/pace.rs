@@ -18,7 +18,7 @@ impl Ticks {
     pub fn tick(&self) {
         let (done, over) = mpsc::sync_channel(1);
         if self.0.send(Message::Tick(done)).is_ok() {
-            // A disk that fails drops the sender.
+            // The disk drops the sender after the tick, or when it fails.
             let _ = over.recv();
         }
     }

@@ -35,7 +35,7 @@ pub(super) struct InFlightRequest {
 /// Blocks to read ahead.
 pub(super) struct ReadAhead {
     pub(super) access: RangeAccess,
-    /// The blocks that requests need. If all of them are cached, nothing is read.
+    /// The blocks that the request needs. If all of them are cached, nothing is read.
     pub(super) needed: Range<u64>,
 }
 
@@ -252,7 +252,7 @@ impl Transfer {
         let wanted = match blocks.policy {
             RangePolicy::Fixed(class) => {
                 let access = RangeAccess::whole(Extent::around(block, class));
-                // A write needs its blocks one by one.
+                // A write needs at most its first and its last block.
                 let behind = if self.is_write { block + 1 } else { behind };
                 let needed = block..access.blocks.end.min(behind);
                 ReadAhead { access, needed }
@@ -267,7 +267,7 @@ impl Transfer {
                 ReadAhead::all(Extent::longest(&blocks.classes, block, whole))
             }
             RangePolicy::Exact => {
-                // As long as the longest range, or up to the end of the request.
+                // Up to the length of the longest range or the end of the request.
                 let needed = block..behind.min(block + blocks.longest_range() as u64);
                 let extents =
                     Extent::exactly(&blocks.classes, needed.clone(), blocks.volume.blocks());

@@ -91,7 +91,8 @@ pub(super) fn check_accesses(accesses: usize) -> Result<(), VolumeError> {
     )))
 }
 
-/// Checks that the client has memory for the ranges of this number of accesses.
+/// Checks that the ranges of `accesses` accesses take at most [`TICK_BYTES_MAX`] bytes of memory.
+/// One access is always possible.
 pub(super) fn check_ranges(volume: &Volume, accesses: usize) -> Result<(), VolumeError> {
     let RangePolicy::Fixed(class @ 1..) = volume.range_policy() else { return Ok(()) };
     let range_bytes = volume.block_bytes() << class;
@@ -110,7 +111,8 @@ fn invalid(message: String) -> VolumeError {
     VolumeError::new(VolumeErrorKind::InvalidConfig, message)
 }
 
-/// How many accesses of a tick read, and how many write back. The remaining accesses are dummies.
+/// How many accesses of a tick read, and how many write back. The remaining accesses fetch
+/// positions or are dummies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TickSplit {
     pub(super) reads: usize,

@@ -152,8 +152,7 @@ impl ScheduledWorker {
         self.pending.len() + self.wait_for_storage.len()
     }
 
-    /// Makes steps that need no storage until the next tick is due. After a tick it makes at least
-    /// one, if there is any.
+    /// Makes steps that need no storage until the next tick is due: at least one, if there is any.
     fn advance(&mut self, pace: &Pace) -> Result<(), VolumeError> {
         let mut at = 0;
         while let Some(pending) = self.pending.get_mut(at) {
@@ -258,8 +257,8 @@ impl ScheduledWorker {
         ranges_of(missing, class, self.accesses)
     }
 
-    /// The ranges with a dirty block, each once, in the order in which they are written back: up to
-    /// the number that a tick can read and write.
+    /// The ranges with a dirty block, each once, in the order in which they are written back. At
+    /// most twice the accesses of a tick: those that read may also write some of the ranges.
     fn dirty_ranges(&self, class: u8) -> Vec<Extent> {
         let dirty = self.blocks.cache.dirty_in_order().take(self.looks_max());
         ranges_of(dirty, class, 2 * self.accesses)

@@ -83,7 +83,7 @@ fn carry_out(
             blocks.forget(*offset..offset + bytes)?;
         }
     }
-    // A zeroed part outside of whole blocks is shorter.
+    // Before or after its whole blocks, a request zeroes less than two blocks.
     let zeros = vec![0; 2 * block_bytes];
     let steps_of = |op| steps(op, block_bytes, &zeros);
     for (op, waiting) in ops.iter().zip(&mut *waiting) {
@@ -238,7 +238,8 @@ impl<'op> Window<'op> {
     }
 }
 
-/// Accesses blocks, which are in ascending order, or the ranges that the policy chooses for them.
+/// Accesses blocks, or the ranges that the policy chooses for them. For ranges, the blocks must be
+/// in ascending order.
 fn access(volume: &mut Volume, mut batch: Vec<Access<'_>>) -> Result<(), VolumeError> {
     let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(()) };
     let extents = match volume.range_policy() {

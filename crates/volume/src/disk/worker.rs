@@ -228,7 +228,7 @@ impl Worker {
     /// Shrinks the cache. Blocks that were read for requests in flight must not be evicted before
     /// they are used.
     fn shrink_cache(&mut self) {
-        // While ranges come in, the next one is looked for.
+        // Room for several of the longest ranges: while some are read, the next ones are chosen.
         let most = BLOCKS_UNDER_WAY_MAX.max(4 * self.blocks.longest_range());
         let under_way = if self.pending.is_empty() { 0 } else { most };
         self.blocks.cache.shrink(self.cache_blocks_max + under_way);

@@ -28,8 +28,9 @@ impl Cost {
     /// volume.
     pub const CALIBRATED_MEMORY_KIB_MAX: u32 = 1 << 20;
 
-    /// Maximum number of passes that [`Self::calibrate`] chooses. At this cost, an opening can try
-    /// all slots within the default [`UnlockLimits`](super::UnlockLimits).
+    /// Maximum number of passes that [`Self::calibrate`] chooses. Even if all slots have this
+    /// number of passes over the maximum memory, an opening can try all of them within the default
+    /// [`UnlockLimits`](super::UnlockLimits).
     const CALIBRATED_PASSES_MAX: u32 = 8;
 
     /// A cost of the owner's choice. Lanes are filled one after the other: more lanes help only an

@@ -37,8 +37,8 @@ pub enum SecretKind {
 
 impl Secret {
     /// A passphrase, which is stretched. All bytes of `text` count, including a line end. The
-    /// command line accepts only one line without its end, which a terminal can repeat
-    /// (`docs/formats/keys.md`). This copy is wiped when dropped.
+    /// command line accepts only a single line, without its end, so that the owner can type it in a
+    /// terminal again (`docs/formats/keys.md`). This copy is wiped when dropped.
     pub fn passphrase(text: &str) -> Self {
         Self::Passphrase(Zeroizing::new(text.as_bytes().to_vec()))
     }

@@ -108,7 +108,7 @@ pub(crate) struct StateWriter {
     /// The number of records that will be durable after the current sync.
     being_synced: Option<u64>,
     bytes: u64,
-    /// The record being sealed.
+    /// The next append: one sealed record, or two.
     scratch: WipedBytes,
     /// The first error of the file. Later successes are not trusted: a later sync may report data
     /// as durable that a failed sync has dropped.
@@ -253,7 +253,7 @@ pub(crate) struct StateReader {
     pub(crate) header: Header,
     key: LessSafeKey,
     source: BufReader<Box<dyn StateSource>>,
-    /// The position of the source.
+    /// The offset of the next byte that `source` reads; `u64::MAX` if the next read must seek.
     cursor: u64,
     /// Length of the file in bytes.
     end: u64,
@@ -296,8 +296,8 @@ impl StateReader {
         self.position = position;
     }
 
-    /// The next record; `None` if a crash ended the file before it. Fails if the record is
-    /// malformed, or if it was durable and does not open.
+    /// The next record; `None` at the end of the file or at a record that a crash may have torn.
+    /// Fails if the record is malformed, or if it was durable and does not open.
     pub(crate) fn next(&mut self) -> Result<Option<Record>, VolumeError> {
         match self.open_at(self.position)? {
             Some((plain, next)) => {
@@ -327,7 +327,7 @@ impl StateReader {
         Ok(left_out)
     }
 
-    /// Passes all bytes after the last record to `each`, piece by piece, until `each` returns
+    /// Passes all bytes after the current position to `each`, piece by piece, until `each` returns
     /// [`ControlFlow::Break`].
     fn read_on(
         &mut self,
@@ -371,14 +371,15 @@ impl StateReader {
                         && claimed.number - records <= fitting;
                     may_vouch && Frame::open(bytes, key).is_some()
                 });
-            // Keeps what may be the start of a frame.
+            // Keeps the bytes that may begin a frame.
             window.drain(..window.len().saturating_sub(FRAME_BYTES - 1));
             if was_durable { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(was_durable)
     }
 
-    /// The record at a position, and the position after it.
+    /// The contents of the record at a position, and the position after it. `None` if no authentic
+    /// record with this number is there.
     fn open_at(
         &mut self,
         Position { at, records }: Position,
@@ -460,7 +461,7 @@ mod tests {
         }
     }
 
-    /// A file whose syncs end at once and fail.
+    /// A file whose background syncs end at once and fail.
     struct NeverSyncs;
 
     impl StateFile for NeverSyncs {

@@ -1,4 +1,4 @@
-//! Access to this module for the fuzzer: its records are sealed under a key that opens them.
+//! Access to state files for the fuzzer, whose records are sealed under a fixed key.
 
 use std::io::{self, Cursor};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::superblock::VolumeParams;
 /// Reads a state file with the contents `bytes`, for a volume of these parameters.
 ///
 /// # Errors
-/// When they are no valid state file.
+/// When `bytes` are no valid state file.
 pub fn read(bytes: Vec<u8>, params: &VolumeParams) -> Result<(), VolumeError> {
     let reader = StateReader::new(Box::new(Cursor::new(bytes)), &key())?;
     let config = params.config()?;
@@ -29,7 +29,7 @@ pub fn read(bytes: Vec<u8>, params: &VolumeParams) -> Result<(), VolumeError> {
 /// A state file with these records, sealed so that [`read`] opens them.
 ///
 /// # Panics
-/// Never: the file is in memory.
+/// If a record is longer than 80 MiB, the limit of a state file.
 pub fn seal<'a>(records: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let header = Header { volume: [1; 16], generation: 2, salt: [3; 32] };
     let file = InMemory::default();

@@ -108,7 +108,7 @@ impl History {
         array: &mut dyn Durable,
     ) -> Result<RollbackProbe, VolumeError> {
         // In an honest history storage sees no access before the directory holds it, unless moves
-        // are synced late. What storage saw of lost moves stays until it is overwritten.
+        // are synced late. Traces of lost moves stay in storage until they are overwritten.
         if self.head.may_lose_moves {
             return Ok(RollbackProbe::NotYet);
         }
@@ -156,7 +156,8 @@ impl History {
         Ok(())
     }
 
-    /// Calls `repeat` with each record after the last checkpoint.
+    /// Calls `each` with each record after the last complete state, except padding. Stops at an
+    /// incomplete state.
     pub(crate) fn each_pending(
         &mut self,
         mut each: impl FnMut(Record) -> Result<(), VolumeError>,
@@ -176,8 +177,8 @@ impl History {
     }
 }
 
-/// The positions of the states in a file, and the records after them. Building the outline checks
-/// the order of records.
+/// The last complete state in a file, and counts of the records after it. Building the outline
+/// checks the order of records.
 struct FileOutline {
     /// The last complete state.
     complete: Option<(Head, (Position, Position))>,
@@ -219,7 +220,7 @@ impl FileOutline {
     }
 }
 
-/// Maps the scheme's rejection of a saved state to a damaged state.
+/// Maps the scheme's rejection of a saved state to the error for a damaged state.
 fn damaged_state(error: oblivio_core::Error) -> VolumeError {
     match error.kind() {
         oblivio_core::ErrorKind::InvalidRequest => damaged(&format!("the client's state: {error}")),

@@ -28,12 +28,11 @@ impl StateRoom {
     /// A checkpoint begins a new file if the current one is longer than twice its snapshot plus
     /// `state_file_bytes_max`, or has more than `state_file_bytes_max` bytes of trims. Otherwise
     /// the checkpoint adds its state to the current file. With
-    /// [`Lengths::Constant`](crate::Lengths::Constant) every checkpoint begins a new file, which
-    /// takes less.
+    /// [`Lengths::Constant`](crate::Lengths::Constant) every checkpoint begins a new file, and the
+    /// directory takes less.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::InvalidConfig`](crate::VolumeErrorKind::InvalidConfig) when no volume has
-    /// these parameters.
+    /// The errors of [`VolumeParams::config`].
     pub fn of(params: &VolumeParams, state_file_bytes_max: u64) -> Result<Self, VolumeError> {
         let size = params.config()?.state_size()?;
         let snapshot = snapshot_bytes_max(&size);
@@ -45,7 +44,7 @@ impl StateRoom {
     }
 }
 
-/// Bytes of a file with the whole state and nothing else.
+/// Maximum number of bytes of a file with the whole state and nothing else.
 fn snapshot_bytes_max(size: &StateSize) -> u64 {
     let nowhere = CheckpointName { number: 0, name: [0; NAME_BYTES] };
     let head = Record::Head(Head {
@@ -62,8 +61,8 @@ fn snapshot_bytes_max(size: &StateSize) -> u64 {
         + record_bytes(|out| Record::End.put(out))
 }
 
-/// Bytes that accesses and evictions add between two checkpoints, if each is logged alone and
-/// writes.
+/// Maximum number of bytes that accesses and evictions add between two checkpoints: if each access
+/// is logged alone, writes its block and has a padding record.
 fn between_checkpoints_bytes_max(size: &StateSize, block_bytes: u64) -> u64 {
     let plan = EncodedPlan::new(1, WipedBytes::default());
     let around = record_bytes(|out| record::put_accesses(out, &plan, [Some(&[][..])].into_iter()));

@@ -18,13 +18,13 @@ use super::retry::retry;
 use super::{CHUNK_BYTES, StateDir, StateFile, StateSource};
 use crate::error::{VolumeError, VolumeErrorKind, room_advice};
 
-/// The file that each user of the directory locks.
+/// The file that a process locks while it uses the directory.
 const LOCK_NAME: &str = "lock";
 
 /// The result of locking.
 type Locked = Result<(), fs::TryLockError>;
 
-/// A directory that only its owner may enter and only one process uses at a time.
+/// A directory that only its owner may enter. One process uses it at a time, or several only read.
 pub struct FsStateDir {
     dir: OwnedFd,
     /// The lock file. Its lock is held while it is open.
@@ -35,7 +35,8 @@ impl FsStateDir {
     /// Creates the directory if it does not exist, and locks it.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::Io`] when it cannot be created, and the errors of [`Self::open`].
+    /// [`VolumeErrorKind::Io`] or [`VolumeErrorKind::NoSpace`] when it cannot be created, and the
+    /// errors of [`Self::open`].
     pub fn create(path: &Path) -> Result<Self, VolumeError> {
         make_durably(path).map_err(|error| cannot_make(path, error))?;
         Self::open(path)
@@ -44,10 +45,10 @@ impl FsStateDir {
     /// Opens and locks a directory.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::StateDamaged`] when it does not exist,
+    /// [`VolumeErrorKind::StateDamaged`] when it does not exist or is no directory,
     /// [`VolumeErrorKind::InvalidRequest`] when it is a link, another user's, or open to others,
     /// [`VolumeErrorKind::Locked`] when another process uses it, [`VolumeErrorKind::Io`] when it
-    /// cannot be entered.
+    /// cannot be entered, [`VolumeErrorKind::NoSpace`] when it has no room for its lock file.
     pub fn open(path: &Path) -> Result<Self, VolumeError> {
         Self::take(path, |dir, path| {
             let lock = open_in(dir, LOCK_NAME, OFlags::WRONLY | OFlags::CREATE)
@@ -181,7 +182,7 @@ fn not_a_directory(path: &Path, error: io::Error) -> VolumeError {
     )
 }
 
-/// The error for a directory without a lock file.
+/// The error for a lock file that cannot be opened to read.
 fn without_lock(path: &Path, error: io::Error) -> VolumeError {
     if error.kind() != io::ErrorKind::ReadOnlyFilesystem {
         return unusable(path, error);

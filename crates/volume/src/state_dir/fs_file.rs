@@ -26,7 +26,7 @@ pub(super) struct FsStateFile {
     file: Arc<File>,
     /// The offset of the next append.
     end: u64,
-    /// Whether filler is written after the logical end.
+    /// Whether short appends write filler after the logical end.
     has_filler: bool,
     /// The end of the filler.
     filler_end: u64,
@@ -159,7 +159,7 @@ impl Drop for Syncer {
     fn drop(&mut self) {
         self.requests = None;
         if let Some(thread) = self.thread.take() {
-            // Nothing waits for a thread that has panicked.
+            // A panic of the thread is ignored: no sync is waited for any more.
             let _ = thread.join();
         }
     }

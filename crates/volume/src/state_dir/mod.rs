@@ -129,7 +129,7 @@ const CHUNK_BYTES: u64 = 1 << 20;
 /// Begins a file under a temporary name. [`finish`] renames it.
 pub(crate) fn begin(dir: &mut dyn StateDir, name: &str) -> io::Result<Box<dyn StateFile>> {
     let unfinished = unfinished(name);
-    // A crash may have left one.
+    // A crash may have left a file of this name.
     if dir.names()?.contains(&unfinished) {
         dir.remove(&unfinished)?;
     }

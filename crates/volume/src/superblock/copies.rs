@@ -1,12 +1,12 @@
 //! Four copies of the superblock, so that neither damage nor a crash loses the volume.
 //!
 //! ```text
-//! TreeId(0) FRONT: copy 0, copy 1   …the trees of the volume…   TreeId(3) BACK: copy 2, copy 3
+//! TreeId(0) FRONT: copy 0, copy 1   …anchors, first tree…   TreeId(3) BACK: copy 2, copy 3
 //! ```
 //!
-//! Two trees hold them, at both ends of the store, each with two buckets of one superblock. A new
-//! superblock is written to one pair, flushed, and written to the other pair: a crash damages at
-//! most one pair.
+//! Two trees hold the copies, before and after the scheme's first tree. Each has two buckets of one
+//! superblock. A new superblock is written to one pair, flushed, and written to the other pair: a
+//! crash damages at most one pair.
 
 use std::cmp::Reverse;
 
@@ -104,7 +104,7 @@ impl Copies {
     /// [`SuperblockErrorKind::UnknownVersion`] when any copy has a version or scheme that this
     /// program does not know, even if other copies are sound. If no copy is sound:
     /// [`SuperblockErrorKind::Store`] when one could not be read, [`SuperblockErrorKind::Tampered`]
-    /// or [`SuperblockErrorKind::Damaged`] when there is at least a part of one, otherwise
+    /// or [`SuperblockErrorKind::Damaged`] when one at least begins like a superblock, otherwise
     /// [`SuperblockErrorKind::NotAVolume`].
     pub fn newest(&self) -> Result<&LockedSuperblock, SuperblockError> {
         self.newest_first().map(|copies| copies[0])
@@ -115,8 +115,8 @@ impl Copies {
     ///
     /// # Errors
     /// The errors of [`Self::newest`], and of [`LockedSuperblock::unlock`] for the newest copy, if
-    /// none opens. If a secret opens an older copy but not a newer authentic one, it was removed:
-    /// the error is that of the newer copy.
+    /// none opens. If the secret opens an older copy but not a newer authentic one, the secret was
+    /// removed: the error is that of the newer copy.
     pub fn unlock(
         &self,
         secret: &Secret,
@@ -314,7 +314,7 @@ pub(crate) fn places() -> impl Iterator<Item = RecordPlace> {
     (0..COPIES).map(place)
 }
 
-/// Reads the possible values of a copy.
+/// Passes the values that storage shows for a copy to `each`. Servers may show several.
 fn read(
     store: &mut (impl RecordStore + ?Sized),
     copy: usize,

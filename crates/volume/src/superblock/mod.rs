@@ -190,7 +190,7 @@ impl LockedSuperblock {
     /// # Errors
     /// [`SuperblockErrorKind::WrongKey`], [`SuperblockErrorKind::TooCostly`],
     /// [`SuperblockErrorKind::Tampered`], and [`SuperblockErrorKind::InvalidRequest`] for a secret
-    /// that is too short or too long to be one.
+    /// that is too short or too long.
     pub fn unlock(&self, secret: &Secret) -> Result<Unlocked, SuperblockError> {
         self.unlock_within(secret, &mut Budget::new(UnlockLimits::default()))
     }

@@ -46,7 +46,7 @@ pub struct Recovery {
 /// directory.
 ///
 /// # Errors
-/// When the directory has no state of this volume, or names a newer superblock.
+/// When the directory cannot be read, has no state of this volume, or names a newer superblock.
 pub fn needs_recovery(dir: &dyn StateDir, owner: &Unlocked) -> Result<bool, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
     let keys = LedgerKeys::new(volume_key);
@@ -61,7 +61,7 @@ impl Volume {
     ///
     /// # Errors
     /// Any error of the store, the directory, the parameters or the options. The store and the
-    /// directory are then unusable.
+    /// directory may then be unusable.
     pub fn create(
         store: impl BucketStore + Send + 'static,
         dir: Box<dyn StateDir>,
@@ -77,7 +77,7 @@ impl Volume {
     /// contents. Otherwise each block with data is written, and storage sees how many there are.
     ///
     /// # Errors
-    /// Any error of [`Self::create`] or of `contents`. The store and the directory are then
+    /// Any error of [`Self::create`] or of `contents`. The store and the directory may then be
     /// unusable.
     pub fn create_with(
         store: impl BucketStore + Send + 'static,
@@ -114,7 +114,7 @@ impl Volume {
         Ok(volume)
     }
 
-    /// Writes all blocks that have data, in order.
+    /// Writes all blocks that have data, in order, and flushes them.
     fn write_all(&mut self, contents: &mut dyn Contents) -> Result<(), VolumeError> {
         let mut data: Vec<_> =
             (0..WINDOW_ACCESSES_MAX).map(|_| WipedBytes::zeros(self.facts.block_bytes)).collect();
@@ -219,7 +219,7 @@ impl Volume {
         live.array.keep_wrong_servers(Box::new(wrong_servers));
         live.array.check_storage()?;
         let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut live)?;
-        // Accesses from here on are new, and differ from those that were lost.
+        // Fresh keys: writes from here on differ from those that a crash lost.
         live.array.begin_era(EraStart::Opening, &mut live.coins);
         let mut recovery = Recovery {
             was_needed: !history.head.is_clean,

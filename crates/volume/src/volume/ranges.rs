@@ -46,9 +46,8 @@ impl Extent {
 
     /// The ranges of a request for `blocks` with [`RangePolicy::Exact`]: the range in which the
     /// request begins, and the next. Both have the shortest of `classes`, which ascend, that is
-    /// long enough for the request, or else the longest. The range after the last one of the disk
-    /// is its first one. A request for a single block has only one range, and so has a disk with a
-    /// single range.
+    /// long enough for the request, or else the longest. After the last range of the disk comes the
+    /// first. If the class is 0, or the disk has a single range, there is no second range.
     pub fn exactly(classes: &[u8], blocks: Range<u64>, disk_blocks: u64) -> Vec<Self> {
         let class = RangePolicy::exact_class(classes, blocks.end - blocks.start);
         let first = Self::around(blocks.start, class);
@@ -101,8 +100,8 @@ impl Volume {
         })
     }
 
-    /// Accesses ranges, one after the other. `op` returns the operation for a block; blocks without
-    /// one are read and dropped.
+    /// Accesses ranges, one after the other. `op` returns the operation for a block. Blocks without
+    /// an operation are read, and their contents dropped.
     ///
     /// # Errors
     /// As [`Self::access_range`].
@@ -121,7 +120,7 @@ impl Volume {
 
     /// Makes exactly `accesses` accesses to ranges of a class: first to `extents`, in order, with
     /// the operation that `op` returns for a block, then dummies. Returns the old contents of
-    /// `extents`, block by block; written blocks are returned as zeros.
+    /// `extents`, block by block; blocks with an operation are returned as zeros.
     ///
     /// Room is made for one access at a time, dummy or not. So the first trip waits only for the
     /// first access.
@@ -174,7 +173,7 @@ impl Volume {
         Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
     }
 
-    /// Checks that a range is one of this volume.
+    /// Checks that a range has one of the volume's classes, is aligned and ends within the volume.
     pub(super) fn check_extent(&self, extent: Extent) -> Result<(), VolumeError> {
         if self.range_classes().contains(&extent.class) && extent.is_within(self.blocks()) {
             return Ok(());

@@ -10,7 +10,7 @@ use oblivio_core::{HitPolicy, Op};
 use super::{Extent, SyncMoves, Volume};
 use crate::error::{VolumeError, VolumeErrorKind};
 
-/// Reads whose moves are in the log and that storage has not seen.
+/// Reads whose moves are in the log and that are not carried out yet.
 pub(super) struct BegunReads {
     plan: AccessPlan,
     /// Storage may see the reads once the first `records` records of the log are durable.
@@ -72,7 +72,7 @@ impl Volume {
                            can be begun";
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
         }
-        let has_something_to_go_on_with = !self.begun.is_empty();
+        let has_earlier_reads = !self.begun.is_empty();
         self.unless_broken(|volume| {
             for window in windows {
                 let wanted: Vec<_> = window.iter().map(|extent| extent.want()).collect();
@@ -89,7 +89,7 @@ impl Volume {
                     forgets_after: Vec::new(),
                 });
             }
-            if volume.options.sync_moves == SyncMoves::BeforeReads && has_something_to_go_on_with {
+            if volume.options.sync_moves == SyncMoves::BeforeReads && has_earlier_reads {
                 volume.ledger.log.keep_syncing()?;
             }
             Ok(())
@@ -99,8 +99,8 @@ impl Volume {
     /// Reads the oldest begun window: one block into each of `data`, whose length must match.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, if no window of this length
-    /// is the oldest or a buffer is not one block long; any other breaks the volume.
+    /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, if no window was begun, the
+    /// oldest has another length, or a buffer is not one block long; any other breaks the volume.
     pub fn finish_reads(&mut self, data: &mut [WipedBytes]) -> Result<(), VolumeError> {
         self.check_not_broken()?;
         let accesses = self.begun.front().map(|reads| reads.plan.accesses());
@@ -117,7 +117,7 @@ impl Volume {
                 volume.ledger.log.sync_up_to(*records)?;
                 volume.ledger.log.keep_syncing()?;
             }
-            volume.announce_what_may_be_seen()?;
+            volume.announce_visible_reads()?;
             let mut ops: Vec<_> = data.iter_mut().map(|block| Op::Read(block)).collect();
             let Some(reads) = volume.begun.pop_front() else { return Ok(()) };
             volume.live.array.carry_out(&reads.plan, &mut ops)?;
@@ -130,9 +130,9 @@ impl Volume {
         })
     }
 
-    /// Announces to storage all begun reads that it may see, so that it reads the paths of later
-    /// windows ahead.
-    fn announce_what_may_be_seen(&mut self) -> Result<(), VolumeError> {
+    /// Announces to storage all begun reads that it may see, so that it can prefetch the paths of
+    /// later windows.
+    fn announce_visible_reads(&mut self) -> Result<(), VolumeError> {
         let synced = self.ledger.log.synced_records();
         for reads in &mut self.begun {
             let may_be_seen = match self.options.sync_moves {

@@ -23,7 +23,7 @@ fn params(scheme: &str) -> VolumeParams {
     .unwrap()
 }
 
-/// A volume on a machine that is now copied.
+/// A volume on a copied machine: the clients of all these volumes draw the same numbers.
 fn copied_volume(scheme: &str) -> (Volume, TempDir) {
     let mut coins = StdRng::seed_from_u64(1);
     let volume_key = VolumeKey::draw(&mut coins);

@@ -28,7 +28,7 @@ impl Volume {
         self.make_room_of(1, wanted)
     }
 
-    /// Makes room to begin this number of accesses together.
+    /// Makes room to begin `accesses` accesses together.
     pub(super) fn make_room_for(&mut self, accesses: usize) -> Result<(), VolumeError> {
         self.make_room_of(accesses, accesses).map(drop)
     }

@@ -24,14 +24,14 @@ use crate::support::bench::{Bench, read, write};
 const LAST_TREES: [TreeId; 3] = [TreeId(1), BACK, FRONT];
 
 /// Saves the progress of a copy, and stops the copy after a number of trips.
-struct Keeper {
-    kept: Progress,
+struct ProgressSaver {
+    saved: Progress,
     trips_left: u64,
 }
 
-impl CopyWatch for Keeper {
+impl CopyWatch for ProgressSaver {
     fn keep(&mut self, progress: &Progress) -> io::Result<()> {
-        self.kept = *progress;
+        self.saved = *progress;
         Ok(())
     }
 
@@ -46,7 +46,7 @@ impl CopyWatch for Keeper {
 struct Move {
     bench: Bench,
     to: World,
-    keeper: Keeper,
+    saver: ProgressSaver,
     options: CopyOptions,
 }
 
@@ -58,33 +58,33 @@ impl Move {
     fn of(bench: Bench) -> Self {
         let to = World::new(&shapes(&bench.setup.params()).unwrap());
         let source = VolumeFingerprint::compute(&mut bench.world.store()).unwrap();
-        let keeper = Keeper { kept: Progress::begin(source), trips_left: u64::MAX };
-        // Progress is kept after each trip.
+        let saver = ProgressSaver { saved: Progress::begin(source), trips_left: u64::MAX };
+        // Progress is saved after each trip.
         let options = CopyOptions { keep_each_bytes: 1, ..CopyOptions::default() };
-        Self { bench, to, keeper, options }
+        Self { bench, to, saver, options }
     }
 
     /// Begins or resumes the copy.
     fn go(&mut self) -> Result<Copied, CopyError> {
-        let (kept, options) = (self.keeper.kept, self.options);
+        let (saved, options) = (self.saver.saved, self.options);
         let (mut from, mut to) = (self.bench.world.store(), self.to.store());
-        copy(&mut from, &mut to, kept, options, &mut self.keeper)
+        copy(&mut from, &mut to, saved, options, &mut self.saver)
     }
 
     /// Continues the copy for this number of trips.
     fn go_for(&mut self, trips: u64) {
-        self.keeper.trips_left = trips;
+        self.saver.trips_left = trips;
         assert!(matches!(self.go(), Err(CopyError::Interrupted)));
-        self.keeper.trips_left = u64::MAX;
+        self.saver.trips_left = u64::MAX;
     }
 
     /// Continues the copy until all buckets are moved.
     fn go_until_all_is_moved(&mut self) {
         let all = pieces_of_scheme(&self.bench.setup).len() as u64;
-        while self.keeper.kept.buckets < all {
+        while self.saver.saved.buckets < all {
             self.go_for(1);
         }
-        assert_eq!(self.keeper.kept.step, CopyStep::Moving);
+        assert_eq!(self.saver.saved.step, CopyStep::Moving);
     }
 
     fn is_whole(&self) -> bool {
@@ -175,7 +175,7 @@ fn a_copy_that_ends_anywhere_is_no_volume_and_can_be_resumed() {
                 let ended = it.go();
                 assert!(ended.is_ok() || it.to.faults_fired() > 0, "{fault:?}: {ended:?}");
                 it.to.crash(&mut coins, survival);
-                has_closed |= it.keeper.kept.step == CopyStep::Finishing;
+                has_closed |= it.saver.saved.step == CopyStep::Finishing;
                 if !has_closed {
                     assert!(
                         read_superblock(&mut it.to.store()).is_err(),
@@ -299,16 +299,16 @@ fn a_change_in_the_destination_is_found_and_named() {
 fn a_copy_that_was_opened_and_anything_else_is_left_as_it_is() {
     let mut it = Move::new(10);
     it.go_for(1);
-    let (begun, _) = (it.keeper.kept, it.go().unwrap());
-    let finishing = it.keeper.kept;
+    let (begun, _) = (it.saver.saved, it.go().unwrap());
+    let finishing = it.saver.saved;
     assert_eq!(finishing.step, CopyStep::Finishing);
     // The copy was complete, but its progress was not deleted.
     it.go().unwrap();
     it.open_copy().unwrap();
     let before = it.to.snapshot();
-    for kept in [finishing, begun, Progress { step: CopyStep::ReadingBack, ..begun }] {
-        it.keeper.kept = kept;
-        assert!(matches!(it.go(), Err(CopyError::InUse)), "{kept:?}");
+    for saved in [finishing, begun, Progress { step: CopyStep::ReadingBack, ..begun }] {
+        it.saver.saved = saved;
+        assert!(matches!(it.go(), Err(CopyError::InUse)), "{saved:?}");
     }
     let mut other = Move::new(11);
     other.to = it.to.clone();
@@ -323,7 +323,7 @@ fn a_copy_that_was_opened_and_anything_else_is_left_as_it_is() {
 fn a_copy_that_is_resumed_at_its_end_is_compared_again_unless_that_is_unwanted() {
     let mut it = Move::new(13);
     let first = it.go().unwrap();
-    assert_eq!((it.keeper.kept.step, first.buckets_compared), (CopyStep::Finishing, first.buckets));
+    assert_eq!((it.saver.saved.step, first.buckets_compared), (CopyStep::Finishing, first.buckets));
     let piece = *pieces_of_scheme(&it.bench.setup).last().unwrap();
     it.to.flip_bit(piece.tree, piece.bucket, 3, 5);
     it.options.reads_back = false;
@@ -331,12 +331,12 @@ fn a_copy_that_is_resumed_at_its_end_is_compared_again_unless_that_is_unwanted()
     it.options.reads_back = true;
     // The comparison itself is interrupted once, and continues where it stopped.
     it.go_for(1);
-    let kept = it.keeper.kept;
-    assert!(kept.step == CopyStep::ReadingBack && kept.buckets > 0);
+    let saved = it.saver.saved;
+    assert!(saved.step == CopyStep::ReadingBack && saved.buckets > 0);
     assert!(matches!(it.go(), Err(CopyError::Different(found)) if found == piece));
     it.to.flip_bit(piece.tree, piece.bucket, 3, 5);
     let rest = it.go().unwrap().buckets_compared;
-    assert!(rest > 0 && rest <= first.buckets - kept.buckets, "{rest}");
+    assert!(rest > 0 && rest <= first.buckets - saved.buckets, "{rest}");
     assert_eq!(it.go().unwrap().buckets_compared, first.buckets);
     assert!(it.is_whole());
 }
@@ -363,10 +363,10 @@ impl CopyWatch for UseDuringCopy<'_> {
 
 #[test]
 fn a_volume_that_is_used_while_it_is_copied_does_not_count_as_copied() {
-    let Move { mut bench, to, keeper, options } = Move::new(14);
+    let Move { mut bench, to, saver, options } = Move::new(14);
     let (mut from, mut new_place) = (bench.world.store(), to.store());
     let mut watch = UseDuringCopy { bench: &mut bench, has_used: false };
-    let ended = copy(&mut from, &mut new_place, keeper.kept, options, &mut watch);
+    let ended = copy(&mut from, &mut new_place, saver.saved, options, &mut watch);
     assert!(watch.has_used && matches!(ended, Err(CopyError::Changed)), "{ended:?}");
     assert!(read_superblock(&mut to.store()).is_err(), "the copy is a volume");
 }
@@ -374,7 +374,7 @@ fn a_volume_that_is_used_while_it_is_copied_does_not_count_as_copied() {
 #[test]
 fn places_that_do_not_fit_are_refused() {
     let mut it = Move::new(12);
-    it.keeper.kept.buckets = u64::MAX;
+    it.saver.saved.buckets = u64::MAX;
     assert!(matches!(it.go(), Err(CopyError::OtherShapes)));
     let fewer = SmallVolume { leaf_level: 4, ..SmallVolume::default() };
     let shapes = shapes(&SmallVolume::default().params()).unwrap();

@@ -1,5 +1,5 @@
-//! A disk behaves like a disk, whatever requests wait together, and accesses no block twice,
-//! however small its cache is.
+//! A disk behaves like a disk, whatever requests wait together, and reads no block twice for a
+//! request, however small its cache is.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn a_request_longer_than_the_cache_makes_an_access_a_block() {
     let write = DiskOp::Write { offset: 0, data: data.clone().into(), durable: true };
     assert_eq!(accesses(&world, || assert_eq!(call(&disk, write).unwrap()[..], [])), BLOCKS);
     let read = DiskOp::Read { offset: 0, bytes: DISK_BYTES };
-    // The cache holds one of them.
+    // The cache holds one of the blocks.
     let read = accesses(&world, || assert_eq!(call(&disk, read).unwrap()[..], data));
     assert_eq!(read, BLOCKS - 1);
 }

@@ -332,7 +332,7 @@ fn a_second_client_is_noticed_before_a_bucket_is_overwritten() {
         let world = filled(&setup);
         let mut volume = open(&setup, &world, 5).unwrap();
         if checkpoints > 0 {
-            // The fence was checked once, and is checked again.
+            // The client has made this check once, and must make it again.
             write(&mut volume, 1);
         }
         (0..=checkpoints).for_each(|_| volume.forget(0..1).unwrap());
@@ -401,7 +401,7 @@ fn a_rollback_during_a_session_is_named_before_a_bucket_is_overwritten() {
     replace_anchors(&world, &old);
     assert_eq!(first_failure(&mut volume, &world), VolumeErrorKind::StoreRolledBack);
 
-    // By one checkpoint only.
+    // Storage rolls back by one checkpoint only.
     let checkpoints = SmallVolume { state_file_bytes_max: 0, ..setup };
     let world = filled(&checkpoints);
     let mut volume = open(&checkpoints, &world, 5).unwrap();

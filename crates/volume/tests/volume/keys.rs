@@ -244,15 +244,16 @@ fn what_an_opening_has_seen_is_not_undone_by_a_power_loss_after_a_failed_sync() 
             let mut coins = StdRng::seed_from_u64(seed << 32 | fail_at);
             bench.world.plan(&[InjectedFault::FailAt(fail_at)], &mut coins);
             let _ = bench.change(REMOVE);
-            let strike = bench.world.first_failure().unwrap();
+            let failure = bench.world.first_failure().unwrap();
             bench.open().unwrap().close().unwrap();
             let has_seen_it = !bench.opens(6);
             bench.world.crash(&mut coins, Survival::None);
             if has_seen_it {
                 bench.show(&old);
                 let again = bench.open().map(drop);
-                assert_eq!(again, Err(VolumeErrorKind::StoreRolledBack), "{strike:?}, seed {seed}");
-                of_names += u64::from(strike.kind == OpKind::DirSyncNames);
+                let expected = Err(VolumeErrorKind::StoreRolledBack);
+                assert_eq!(again, expected, "{failure:?}, seed {seed}");
+                of_names += u64::from(failure.kind == OpKind::DirSyncNames);
             }
         }
     }
@@ -303,7 +304,7 @@ impl Bench {
         let bench = Self { setup, world };
         bench.change(ADD).unwrap();
         assert!(bench.opens(OWNERS) && bench.opens(6));
-        // Everything is durable.
+        // Restoring a snapshot makes everything durable.
         let snapshot = bench.world.snapshot();
         bench.restore(&snapshot);
         bench

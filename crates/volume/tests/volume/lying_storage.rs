@@ -197,12 +197,12 @@ fn failed_ticks(bench: &Bench, is_busy: bool) -> [u64; 2] {
         let (disk, ticks) = Disk::start_without_clock(volume, 0, 1, false).unwrap();
         let mut coins = StdRng::seed_from_u64(*seed);
         let wanted = coins.random_range(0..bench.setup.blocks / 2) * u64::from(BLOCK_BYTES);
-        let asked =
+        let answer =
             is_busy.then(|| submit(&disk, DiskOp::Read { offset: wanted, bytes: BLOCK_BYTES }));
         bench.change(*seed);
         ticks.tick();
         bench.change(*seed);
-        drop(asked);
+        drop(answer);
         let past_the_end = bench.setup.blocks * u64::from(BLOCK_BYTES);
         let after = submit(&disk, DiskOp::Read { offset: past_the_end, bytes: 1 });
         after.recv().unwrap().unwrap_err().kind != DiskErrorKind::OutOfRange
@@ -334,15 +334,15 @@ fn what_could_not_be_read_is_read_again_by_the_next_opening() {
     bench.world.plan(&[InjectedFault::FailAt(3)], &mut coins);
     let failed = read(&mut volume, 7);
     assert_eq!(kind(&failed), VolumeErrorKind::Io);
-    let strike = bench.world.first_failure().unwrap();
-    assert_eq!(strike.kind, OpKind::StoreRead, "{strike:?}");
+    let failure = bench.world.first_failure().unwrap();
+    assert_eq!(failure.kind, OpKind::StoreRead, "{failure:?}");
     drop(volume);
     bench.world.crash(&mut coins, Survival::All);
     read(&mut bench.open(3).unwrap(), 7).unwrap();
 }
 
-/// If a recovery has found the change, the next opening repeats nothing until the owner states that
-/// storage was restored.
+/// If a recovery has detected a change of storage, the next opening repeats nothing until the owner
+/// states that storage was restored.
 #[test]
 fn what_failed_in_a_recovery_is_not_repeated_either() {
     let bench = Bench::new();

@@ -32,7 +32,7 @@ fn a_block_on_its_way_that_is_written_keeps_what_was_written() {
     let answers = gated.serve(vec![read(1), read(2), write(3, 99, false)], vec![read(3)]);
     assert_eq!(first_bytes(answers), [Some(1), Some(2), None, Some(99)]);
     assert_eq!(gated.contents(3), 99);
-    // Also after the cache has written it back and evicted it.
+    // The block keeps its contents after the cache has written it back and evicted it.
     (40..40 + CACHED).for_each(|block| assert_eq!(gated.contents(block), block as u8));
     assert_eq!(gated.contents(3), 99);
 }
@@ -61,7 +61,7 @@ fn a_block_on_its_way_that_is_forgotten_is_zeros_however_small_the_cache_is() {
     let first = vec![read(1), read(2), zero(3), read(4), read(5)];
     let answers = first_bytes(gated.serve(first, vec![read(3), read(6), read(3)]));
     assert_eq!(answers[5..], [Some(0), Some(6), Some(0)]);
-    // The same if no request waits for it any more, and blocks used since replace the zeros.
+    // It is also zero if no request waits for it any more, and other blocks evict the zeros.
     let gated = GatedDisk::with_cache(3);
     let all = vec![read(1), read(2), zero(3), read(3), read(1), read(2), write(5, 99, false)];
     assert_eq!(first_bytes(gated.serve(all, vec![]))[3], Some(0));
@@ -305,7 +305,7 @@ fn steps_depend_on_counts_alone_and_every_request_is_answered() {
     assert!(one.contains(&OpKind::FileBeginSync), "nothing was begun: {one:?}");
     assert_eq!(one, steps(&dirty, &with(3)));
     assert_eq!(one, steps(&Vec::new, &with(60)));
-    // Enough blocks that windows have more than one.
+    // Enough reads that a window has more than one block.
     let many = || (1..=16).map(read).collect::<Vec<_>>();
     assert_eq!(steps(&Vec::new, &many), steps(&dirty, &many));
 }
@@ -331,12 +331,12 @@ fn steps(
             // An answer or an error, but it must arrive.
             let _ = answer.recv_timeout(PATIENCE).expect("every request is answered");
         }
-        let Some(strike) = gated.world.first_failure() else { break };
-        if !matches!(strike.kind, OpKind::StoreRead | OpKind::StoreWrite) {
+        let Some(failure) = gated.world.first_failure() else { break };
+        if !matches!(failure.kind, OpKind::StoreRead | OpKind::StoreWrite) {
             let before = kinds.iter().filter(|kind| **kind == OpKind::StoreRead).count();
             assert_eq!(reads(&gated.world), before, "paths of moves that are not durable");
         }
-        kinds.push(strike.kind);
+        kinds.push(failure.kind);
     }
     kinds
 }

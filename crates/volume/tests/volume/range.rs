@@ -120,7 +120,8 @@ fn what_storage_sees_follows_from_the_classes_alone() {
     }
 }
 
-/// The trees and pieces of blocks that each call read or wrote, without announcements.
+/// The reads and writes of slots, without announcements: for each call, tree and level, the
+/// operation and the places.
 fn calls(world: &World) -> Vec<(Operation, TreeId, u8, Vec<u64>)> {
     calls_of(world, &TREES)
 }
@@ -166,7 +167,7 @@ fn a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count() 
     for step in 0..4000u64 {
         world.take_view();
         let class = if coins.random() { CLASS } else { 0 };
-        // One range and one block repeatedly, written and read.
+        // One block is read, and one range read or written, again and again.
         match class {
             0 => read(&mut volume, 9).unwrap(),
             _ => drop(access(&mut volume, range(1), |_| (step % 3 == 0).then_some(1)).unwrap()),
@@ -293,7 +294,7 @@ fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
     volume.close().unwrap();
     let good = bench.world.snapshot();
     let mut failed = 0;
-    // Every run includes a bucket of the first levels in storage.
+    // Each run changes another place of the first level in storage.
     for index in 0..16 {
         let answers = REQUESTS.map(|(name, ask)| {
             bench.world.restore_store(&good);
@@ -435,15 +436,15 @@ impl Counted {
     /// Submits all requests at once, and waits until the disk has answered them without an error.
     fn ask_together(&self, ops: impl Iterator<Item = DiskOp>) {
         let (sender, answers) = sync_channel(64);
-        let mut asked = 0;
+        let mut submitted = 0;
         for op in ops {
             let sender = sender.clone();
             let done = Box::new(move |answer: Result<_, _>| sender.send(answer.is_ok()).unwrap());
             self.disk.submit(Request { op, done });
-            asked += 1;
+            submitted += 1;
         }
         drop(sender);
-        assert_eq!(answers.iter().filter(|is_ok| *is_ok).count(), asked);
+        assert_eq!(answers.iter().filter(|is_ok| *is_ok).count(), submitted);
     }
 
     /// Accesses to blocks and to ranges since the last call.
@@ -474,7 +475,7 @@ fn a_read_that_covers_a_range_reads_it_at_once_whatever_is_cached() {
     assert_eq!(disk.accesses(), [0, 1]);
     assert_eq!(disk.read(8, RANGE), vec![5; RANGE as usize * BYTES]);
     assert_eq!(disk.accesses(), [0, 0], "all blocks are cached");
-    // The same if its first blocks are cached.
+    // The same if the first blocks of the range are cached.
     for at_hand in [1, 3, RANGE - 1] {
         let disk = Counted::new(40);
         disk.read(16, at_hand);
@@ -580,7 +581,7 @@ fn serve_like_an_array(disk: &Counted, blocks: usize, seed: u64, mut after_each:
 
 #[test]
 fn all_accesses_are_to_ranges_of_one_class_whatever_is_asked() {
-    // The cache is smaller than a range, or larger than the disk.
+    // From a cache that is smaller than a range to one that is larger than the disk.
     for (cache_blocks_max, seed) in [(1, 1), (3, 2), (20, 3), (100, 4)] {
         let disk = Counted::with(made_fixed(), cache_blocks_max);
         let mut ranges = 0;
@@ -645,7 +646,7 @@ fn a_read_of_a_part_reads_the_range_and_so_does_a_write() {
     assert_eq!(disk.read(33, 1), vec![5; BYTES]);
     disk.call(DiskOp::Flush);
     assert_eq!(disk.accesses(), [0, 1]);
-    // Whatever is written: zeros are not trimmed.
+    // The data makes no difference: zeros are written, not trimmed.
     disk.write(32, RANGE, 0);
     disk.call(DiskOp::Flush);
     assert_eq!(disk.accesses(), [0, 1]);
@@ -858,8 +859,8 @@ fn requests_that_wait_together_stay_apart() {
         // The blocks of one request lie in a range that another request reads.
         disk.ask_together((0..10).map(|step| read_of(40 + step % 2 * 4, 4)));
         let seen = disk.accesses_of(EXACT_TREES);
-        let asked = if cache_blocks_max == 0 { 10 } else { 2 };
-        assert_eq!(seen, [0, 0, 2 * asked], "cache of {cache_blocks_max}");
+        let served = if cache_blocks_max == 0 { 10 } else { 2 };
+        assert_eq!(seen, [0, 0, 2 * served], "cache of {cache_blocks_max}");
     }
     let uncached = Counted::with(made_exact(), 0);
     uncached.ask_together((0..40).map(|block| write_of(block, 1)));
@@ -946,7 +947,8 @@ fn what_left_the_cache_before_its_turn_is_read_as_it_was_asked_for() {
     assert!(blocks == 0 && ranges > 100, "{blocks}, {ranges}");
 }
 
-/// Makes reads of this many blocks. A block of each is trimmed while the read waits.
+/// Makes reads of `blocks` blocks. In each round, a block of the last read is trimmed while that
+/// read waits.
 fn read_what_is_trimmed(disk: &Counted, blocks: u64, place: fn(u64) -> u64) {
     for round in 0..100u64 {
         let [near, far, farther] = [0, 3, 5].map(|more| place(round + more));
@@ -1011,8 +1013,8 @@ fn requests_as_accesses_are_served_like_those_of_an_array() {
 #[test]
 fn a_stream_is_read_ahead_by_ranges() {
     let disk = Counted::new(40);
-    // Block after block, from within a range on: the first whole range after a stream as long as a
-    // range.
+    // Block after block, from the middle of a range on. Once the stream is as long as a range, the
+    // following whole ranges are read at once.
     (3..40).for_each(|block| drop(disk.read(block, 1)));
     assert_eq!(disk.accesses(), [5 + RANGE as usize, 3]);
     // A descending sequence is no stream.

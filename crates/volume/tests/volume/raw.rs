@@ -265,8 +265,8 @@ fn no_leaf_that_recovery_has_shown_is_forgotten_after_a_failed_sync() {
         let Ok((mut volume, _)) = bench.open() else { continue };
         let has_failed = (0..150).any(|_| read(&mut volume, 0).is_err());
         drop(volume);
-        let strike = bench.world.first_failure().map(|strike| strike.kind);
-        if !has_failed || strike != Some(OpKind::FileSync) {
+        let failure = bench.world.first_failure().map(|failure| failure.kind);
+        if !has_failed || failure != Some(OpKind::FileSync) {
             continue;
         }
         let shown = bench.leaves().len();

@@ -39,7 +39,7 @@ impl RescueTarget for Target {
     }
 }
 
-/// A volume, its contents, and undamaged storage.
+/// A volume, and the contents that its blocks should have.
 struct Bench {
     world: World,
     array: Vec<Option<Block>>,
@@ -137,7 +137,7 @@ fn storage_does_not_see_what_is_read_of_what_was_rescued() {
             assert_eq!(answer.unwrap()[..], expected.unwrap_or([0; BLOCK_BYTES as usize]));
         }
     }
-    // A part of three blocks, of which the middle one is lost.
+    // The read covers parts of three blocks, and the middle block is lost.
     let middle = rescued.lost[0].start;
     let offset = (middle - 1) * u64::from(BLOCK_BYTES) + 100;
     let answer = call(&disk, DiskOp::Read { offset, bytes: 2 * BLOCK_BYTES });
@@ -151,7 +151,7 @@ fn storage_does_not_see_what_is_read_of_what_was_rescued() {
     call(&disk, DiskOp::Flush).unwrap();
     assert_eq!(bench.world.take_view(), []);
 
-    // The scratch file is deleted.
+    // After the scratch file was emptied, reads fail.
     let found = (0..).zip(&bench.array).find(|(block, expected)| {
         let is_lost = rescued.lost.iter().any(|range| range.contains(block));
         expected.is_some() && !is_lost
@@ -266,8 +266,8 @@ fn a_damaged_volume_is_rescued_except_for_the_damage() {
 }
 
 /// Without a page of the table of taken slots, old copies of blocks reappear, including blocks of
-/// the position map. Their entries must not replace the newer copy below, and no copy on that level
-/// may count as the latest.
+/// the position map. Entries of such old copies must not replace those of a newer copy below in the
+/// tree, and no copy on the level of the page may count as the latest.
 #[test]
 fn without_any_one_page_of_notes_nothing_of_the_past_is_called_the_latest() {
     let mut doubtful = 0;

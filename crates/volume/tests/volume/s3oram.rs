@@ -123,7 +123,7 @@ fn what_was_acknowledged_is_there_after_crashes_of(setup: &Setup) {
             match choices.random_range(0..10) {
                 0 => {
                     volume.forget(address..address + 1).unwrap();
-                    // A trim is durable with the next access.
+                    // Without a flush, a trim is durable only with the next access.
                     volume.flush().unwrap();
                     expected[address as usize] = 0;
                 }
@@ -195,7 +195,7 @@ fn a_server_that_has_lost_its_shares_is_named_before_anything_is_written() {
     let op = oblivio_core::Op::Write(&data);
     volume.access(&mut [oblivio_core::Access { address: 3, op }]).unwrap();
     volume.flush().unwrap();
-    // The client dies: the opening has to repeat an access.
+    // The client dies, so the opening must repeat an access.
     drop(volume);
     setup.world.crash(&mut StdRng::seed_from_u64(5), Survival::All);
     setup.hosts.lose(1);

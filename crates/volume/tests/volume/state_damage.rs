@@ -11,7 +11,7 @@ use rand::{Rng, RngExt, SeedableRng};
 
 use crate::support::appended;
 
-/// Each access has its own record, synced before storage sees the access.
+/// The number of accesses. Each has its own record, synced before storage sees the access.
 const ACCESSES: u64 = 20;
 
 #[test]
@@ -77,8 +77,8 @@ fn a_record_is_found_however_far_behind_the_damage() {
     let [.., start, next, end] = bench.ends[..] else { panic!("there are more records") };
     // Files are searched in pieces of 64 KiB: also across the border of two pieces.
     for gap in (1..200).chain((64 << 10) - 50..(64 << 10) + 5) {
-        let (kept, last) = (&bench.bytes[..start], &bench.bytes[next..end]);
-        let changed = [kept, &vec![0; gap], last].concat();
+        let (prefix, last) = (&bench.bytes[..start], &bench.bytes[next..end]);
+        let changed = [prefix, &vec![0; gap], last].concat();
         assert_eq!(bench.outcome(&changed), Err(VolumeErrorKind::StateDamaged), "{gap} bytes");
     }
 }
@@ -101,14 +101,14 @@ fn a_last_record_that_does_not_open_is_left_out_and_counted() {
         let found = bench.outcome(&changed).unwrap();
         let ignored = left_out(&changed[start..end]);
         assert_eq!((found.state_bytes_ignored, found.accesses), (ignored, ACCESSES - 1));
-        let kept = &bench.bytes[..byte];
-        let torn = bench.outcome(kept).unwrap();
-        assert_eq!(torn.state_bytes_ignored, left_out(&kept[start..]));
-        // More bytes than are searched together.
-        let over_filler = [kept, &vec![FILLER; 100_000]].concat();
+        let prefix = &bench.bytes[..byte];
+        let torn = bench.outcome(prefix).unwrap();
+        assert_eq!(torn.state_bytes_ignored, left_out(&prefix[start..]));
+        // The filler is longer than a piece that is searched at a time.
+        let over_filler = [prefix, &vec![FILLER; 100_000]].concat();
         assert_eq!(
             bench.outcome(&over_filler).unwrap().state_bytes_ignored,
-            left_out(&kept[start..])
+            left_out(&prefix[start..])
         );
     }
 }
@@ -146,7 +146,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         // All accesses come before the first checkpoint and before the first eviction that could
-        // tell.
+        // reveal a lost record.
         let setup = SmallVolume { tree_top_levels: 5, ..SmallVolume::default() };
         let world = setup.world();
         let coins = StdRng::seed_from_u64(1);

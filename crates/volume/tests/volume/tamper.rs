@@ -177,14 +177,14 @@ fn a_store_that_was_emptied_or_cut_off_is_noticed() {
     assert_eq!(bench.outcome(), Err(Tampered));
 
     let buckets: Vec<_> = bench.buckets().collect();
-    for kept in [0, buckets.len() / 4, buckets.len() / 2] {
+    for left in [0, buckets.len() / 4, buckets.len() / 2] {
         bench.restore();
-        for bucket in &buckets[kept..] {
+        for bucket in &buckets[left..] {
             HALVES.iter().for_each(|tree| bench.world.replace_bucket(&empty, *tree, *bucket));
         }
         bench.world.replace_bucket(&empty, TreeId(3), BucketId::new(1, 0));
         bench.world.replace_bucket(&empty, TreeId(3), BucketId::new(1, 1));
-        assert_eq!(bench.outcome(), Err(Tampered), "{kept} buckets are left");
+        assert_eq!(bench.outcome(), Err(Tampered), "{left} buckets are left");
     }
     bench.is_whole_again();
 }
@@ -201,8 +201,8 @@ fn an_older_store_is_noticed_however_little_older() {
         bench.restore();
         bench.world.restore_store(past);
         if data() == latest {
-            // One checkpoint back, but with the same anchor as after a crash that lost the last
-            // one.
+            // One checkpoint back, but with the same anchor as after a crash that lost the latest
+            // anchor.
             assert_eq!(bench.outcome(), Ok(()));
             continue;
         }

@@ -1,5 +1,6 @@
-//! A disk writes a sector atomically, and an anchor is smaller; other storage guarantees less.
-//! Wherever the write of an anchor is torn, the other anchor is left, and the volume opens.
+//! A disk writes a sector atomically, and an anchor is smaller than a sector. Other storage
+//! guarantees less. Wherever the write of an anchor is torn, the other anchor is left, and the
+//! volume opens.
 
 use oblivio_core::store::{BucketStore, Frames, Span, TreeId};
 use oblivio_core::view::Operation;
@@ -94,7 +95,7 @@ impl Bench {
         self.world.plan(&[InjectedFault::FailAt(operation)], &mut coins);
         let opened = self.setup.open(self.world.store(), self.world.dir(), coins);
         let _ = opened.and_then(|(volume, _)| use_it(volume));
-        self.world.first_failure().map(|strike| strike.kind)
+        self.world.first_failure().map(|failure| failure.kind)
     }
 
     fn open(&self) -> Result<(), VolumeError> {

@@ -9,7 +9,8 @@ use super::{LIMITS, Watched, until_trips};
 const OFFSET: u64 = 3_141_592;
 const BYTES: usize = 271;
 
-/// Uses the disk, and then storage, so that a later frame follows.
+/// Uses the disk, and then records seven reads of storage, so that a test can wait for a frame that
+/// counts them.
 fn use_disk(watched: &mut Watched) {
     let write = DiskOp::Write { offset: OFFSET, data: WipedBytes::zeros(BYTES), durable: false };
     call(&*watched.disk, write).unwrap();
@@ -46,8 +47,8 @@ fn with_secrets_enabled_requests_are_sent() {
     let owner = &frame["owner"];
     assert_eq!(owner["requests"], serde_json::json!([1, 1, 0, 1, 1]));
     assert_eq!(owner["bytes"], serde_json::json!([BYTES, BYTES, 0, 1, 0]));
-    for asked in [format!("[1,{OFFSET},{BYTES}]"), format!("[0,{OFFSET},{BYTES}]")] {
-        assert!(reader.heard.contains(&asked), "{asked}: {}", reader.heard);
+    for request in [format!("[1,{OFFSET},{BYTES}]"), format!("[0,{OFFSET},{BYTES}]")] {
+        assert!(reader.heard.contains(&request), "{request}: {}", reader.heard);
     }
 }
 

@@ -83,7 +83,7 @@ fn view(setup: &SmallVolume, is_watched: bool) -> Contents {
             frames
         });
         requests().for_each(|op| drop(call(&*watched, op).unwrap()));
-        // A frame that counts all requests.
+        // Waits for a frame that counts all requests.
         Reader::connect(&address).until(|_, data| data["owner"]["requests"][4] == 80);
         disk.close().unwrap();
         drop((page, deaf));

@@ -20,7 +20,7 @@ const EVICTIONS: usize = 8;
 
 const HEIGHT: f64 = 706.0;
 
-/// Records the view of storage during `EVICTIONS` evictions and the accesses between them.
+/// Records the view of storage from the first access to the last of `EVICTIONS` evictions.
 fn record() -> Result<Vec<Visit>, Box<dyn Error>> {
     let mut oram = Watched::new(BLOCKS, Some(LEAF_LEVEL), SEED)?;
     let mut view: Vec<Visit> = Vec::new();
@@ -112,7 +112,7 @@ fn draw_order(sheet: &mut Sheet, evicted: &[Leaf]) {
 }
 
 /// Draws how many times each bucket is written. Storage sees these numbers, but they reveal
-/// nothing: anyone can compute them.
+/// nothing: anyone can compute them. Fails if a count differs from [`evictions_of_bucket`].
 fn draw_counts(sheet: &mut Sheet, evicted: &[Leaf]) -> Result<(), Box<dyn Error>> {
     const TOP: f64 = 416.0;
     sheet.area((12.0, TOP), (876.0, 278.0), Area::filled(PAPER));
@@ -139,7 +139,7 @@ fn draw_counts(sheet: &mut Sheet, evicted: &[Leaf]) -> Result<(), Box<dyn Error>
         sheet.words((centre.0, centre.1 + 5.0), &count.to_string(), Style::LABEL.bold().middle());
     }
     frame.leaf_labels(sheet, 34.0, |_| Style::SMALL);
-    let said = [
+    let lines = [
         "A bucket on level j is written",
         "by every 2ʲ-th eviction. The",
         "owner cannot change that. So",
@@ -148,7 +148,7 @@ fn draw_counts(sheet: &mut Sheet, evicted: &[Leaf]) -> Result<(), Box<dyn Error>
         "bucket is the latest, without",
         "asking storage.",
     ];
-    for (i, line) in (0..).zip(said) {
+    for (i, line) in (0..).zip(lines) {
         sheet.words((652.0, TOP + 88.0 + 21.0 * f64::from(i)), line, Style::LABEL);
     }
     Ok(())
@@ -166,7 +166,8 @@ mod tests {
         let at: Vec<_> = (0..view.len()).filter(|i| view[*i].is_eviction).collect();
         assert_eq!(at, (1..=EVICTIONS).map(|n| 6 * n - 1).collect::<Vec<_>>());
         for (n, i) in at.iter().enumerate().skip(1) {
-            // Each of the latest 2^j - 1 evictions leaves the path above level j.
+            // The paths of the latest 2^j - 1 evictions share only buckets above level j with this
+            // path.
             for (back, other) in at[..n].iter().rev().enumerate() {
                 let apart = (1..=LEAF_LEVEL).find(|level| {
                     !BucketId::on_path(view[*other].leaf, *level).is_on_path(view[*i].leaf)

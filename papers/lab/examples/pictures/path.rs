@@ -181,7 +181,7 @@ fn draw_storage(sheet: &mut Sheet, view: &[Event]) -> Result<(), Box<dyn Error>>
             sheet.words((centre.0, centre.1 + 5.0), &name, Style::LABEL.middle());
         }
     }
-    let said = [
+    let lines = [
         format!(
             "level.bucket: the four on the path to one leaf, {bytes} bytes each, and rewritten in \
              other bytes."
@@ -190,7 +190,7 @@ fn draw_storage(sheet: &mut Sheet, view: &[Event]) -> Result<(), Box<dyn Error>>
         "The new leaf is random. It shows when the block is accessed again, and then no more."
             .to_owned(),
     ];
-    for (i, line) in (0..).zip(said) {
+    for (i, line) in (0..).zip(lines) {
         sheet.words((26.0, TOP + 124.0 + 21.0 * f64::from(i)), &line, Style::LABEL);
     }
     Ok(())

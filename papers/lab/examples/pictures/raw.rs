@@ -61,8 +61,8 @@ impl Watched {
     pub(crate) fn take_view(&mut self) -> Vec<Visit> {
         let leaf_level = self.leaf_level();
         let events = std::mem::take(self.0.store_mut().sink_mut());
-        // Every path appears as a read and then as a write: of headers in an access, of whole
-        // buckets in an eviction.
+        // Every path is read and then written. An access writes only headers; an eviction writes
+        // whole buckets.
         let written = events.iter().filter(|event| event.operation == Operation::Write);
         let at_leaves = written
             .filter_map(|event| event.piece)

@@ -29,13 +29,13 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// The style of the heading of a part of the picture.
+    /// The style of headings.
     pub(crate) const HEADING: Self =
         Self { size: 17.0, colour: INK, anchor: "start", weight: "bold" };
-    /// The style of an explanation.
+    /// The style of explanations.
     pub(crate) const LABEL: Self =
         Self { size: 14.0, colour: INK, anchor: "start", weight: "normal" };
-    /// The style of the label of a small shape.
+    /// The style of labels for small shapes.
     pub(crate) const SMALL: Self = Self { size: 12.0, ..Self::LABEL };
 
     /// Centres the text at its point.

@@ -116,7 +116,7 @@ fn the_view_of_storage_does_not_reveal_the_workload() {
     }
     verdicts.conclude();
 
-    // Evictions use the same paths at the same times, apart from where the order started.
+    // Under all workloads, evictions use the same paths at the same times.
     let evictions = |watching: &workloads::Watching| -> Vec<_> {
         watching
             .view

@@ -70,7 +70,8 @@ impl TimeJudge {
             pace,
             initial: Initial::Aged(aging),
             stash_blocks: plan.stash_blocks_max,
-            // At most a 64th of the memory: hits in the LLC make no request to the ORAM.
+            // About a 64th of the memory, within limits: hits in the LLC make no request to the
+            // ORAM.
             llc_bytes: plan.capacity.next_power_of_two().clamp(LLC_BYTES_MIN, LLC_BYTES),
             ..Switches::PAPER
         };

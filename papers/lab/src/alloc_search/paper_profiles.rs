@@ -43,8 +43,8 @@ impl PaperProfile {
 }
 
 /// Slots per bucket on each level: the result of a search on a tree of the evaluation's size
-/// (`results/alloc-search-evaluation.json`). The result equals the paper's search except for the
-/// first six levels, which only affect memory on the client.
+/// (`results/alloc-search-evaluation.json`). That tree is the paper's without its first six levels,
+/// which only take memory on the client.
 pub const SEARCHED_SLOTS: [u16; 19] = [4, 4, 4, 4, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4];
 
 /// The number of levels that the client kept in the search for [`SEARCHED_SLOTS`].

@@ -20,9 +20,9 @@ pub fn quick_plan() -> SearchPlan {
     SearchPlan { accesses: 100_000, endurance_accesses: 200_000, ..SearchPlan::like_the_paper(13) }
 }
 
-/// Runs the search, and compares the result with the profiles of the paper if the tree has the
-/// paper's Z. Steps are accesses or, in a search by time, records. The runs of a search by time are
-/// recorded.
+/// Runs the search, and compares the result with the profiles of the paper if the scheme is Path
+/// ORAM with the paper's Z. Steps are accesses or, in a search by time, records. The runs of a
+/// search by time are recorded.
 impl Experiment for SearchPlan {
     const NAME: &'static str = search::NAME;
     const RESULTS: &'static str = "alloc-search.json";

@@ -24,7 +24,8 @@ const LLC_RECORDS: u64 = 100_000;
 pub struct TimedRecord {
     /// The complete description of the simulated machine.
     pub spec: SystemSpec,
-    /// Measured records. A quarter of this number precedes them as the warm-up.
+    /// Measured records. Before them come the records that fill the LLC, and a warm-up of a quarter
+    /// of this number.
     pub records: u64,
     /// The result, and the seed of the initial tree and of the requests.
     pub run: Run,
@@ -45,7 +46,8 @@ impl TimedRecord {
     }
 }
 
-/// Runs `records` records on `profile`, unless `kept` contains that run.
+/// Runs `records` trace records on `profile`, and returns the result. If `kept` contains this run,
+/// returns the recorded result.
 pub(super) fn time(
     judge: &TimeJudge,
     plan: &SearchPlan,

@@ -50,7 +50,8 @@ impl Course {
         }
     }
 
-    /// Whether `programs` has the traces that the course needs.
+    /// Whether `programs` has the traces that the course needs. [`Self::Mix`] needs at least one
+    /// program.
     pub fn is_there(self, programs: &Programs) -> bool {
         match self {
             Self::Mix => !those_there(programs).is_empty(),

@@ -94,7 +94,7 @@ impl BlocksFigure {
 /// without any run are omitted.
 ///
 /// # Errors
-/// [`LabError::Plan`] if the records do not belong to the plan.
+/// [`LabError::Plan`] if a record lacks snapshots, or lacks the moves of blocks that Fig. 5 needs.
 pub fn figures(
     chosen: &[&BlocksFigure],
     plan: &BlocksPlan,

@@ -10,7 +10,8 @@ use crate::LabError;
 use crate::evaluation::Variant;
 use crate::report::{Bars, Curves, Plot, Series, Stated};
 
-/// The snapshots that Fig. 3 shows: after these numbers of quarters of the programs' paths.
+/// The quarters of the programs' paths after which Fig. 3 shows a snapshot. The figure also shows
+/// the first snapshot, the last one under programs, and the last one.
 const QUARTERS: [usize; 3] = [1, 2, 3];
 
 /// Draws Fig. 3.

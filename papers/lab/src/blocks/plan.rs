@@ -18,7 +18,8 @@ use oblivio_models::paper::PAPER_LEAF_LEVEL;
 pub struct BlocksPlan {
     /// The level of the leaves.
     pub leaf_level: u8,
-    /// Paths of Fig. 3; the courses of other figures are shorter. The paper has 4 billion.
+    /// Paths of the mixed course of Fig. 3, for which the paper has 4 billion. Other courses have a
+    /// quarter of this number.
     pub paths: u64,
     /// The contents of the trees before the first request.
     pub initial: Initial,
@@ -48,8 +49,8 @@ const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
 const PATHS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000_000;
 
 impl BlocksPlan {
-    /// The plan with the paper's tree and a tenth of its paths: six per data block. After that,
-    /// utilisation only fluctuates.
+    /// The plan with the paper's tree and a tenth of the paper's paths: six per data block. After
+    /// these paths, utilisation only fluctuates.
     pub fn full() -> Self {
         Self {
             leaf_level: PAPER_LEAF_LEVEL,
@@ -94,7 +95,7 @@ impl BlocksPlan {
     /// The specification of the ORAM of `run`.
     ///
     /// # Errors
-    /// [`LabError::Plan`] for an unknown variant.
+    /// [`LabError::Plan`] for an unknown variant, and the errors of [`Variant::spec`].
     pub fn spec(&self, run: &Run) -> Result<OramSpec, LabError> {
         let system = Variant::named(run.variant)
             .map(|variant| variant.spec(self.leaf_level, &Switches::PAPER));

@@ -27,7 +27,8 @@ const PATHS_PER_FIRST_ACCESS: u64 = 2;
 /// run continues after its last complete stretch; the records are the same.
 ///
 /// # Errors
-/// [`LabError::Simulation`] if a run fails, and the errors of [`Host::keep`].
+/// [`LabError::Simulation`] if a run fails, and the errors of [`BlocksPlan::spec`] and
+/// [`Host::keep`].
 pub fn run(
     plan: &BlocksPlan,
     runs: &[Run],

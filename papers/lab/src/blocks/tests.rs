@@ -172,8 +172,7 @@ fn impossible_plans_are_refused() {
     assert!(error.contains("no figure fig7: choose from fig03, fig04"), "{error}");
 }
 
-/// The committed figures follow from the committed runs. Only runs for Fig. 5 count moves of
-/// blocks.
+/// The committed figures follow from the committed runs.
 #[test]
 fn the_committed_figures_follow_from_the_committed_runs() {
     let gcc = Programs::samples().unwrap().program("gcc").unwrap().clone();

@@ -17,7 +17,7 @@ use crate::report::{Bars, Figure, Plot, Series};
 /// Values of missing runs are left open.
 ///
 /// # Errors
-/// [`LabError::Plan`] if a figure needs an impossible size of tree.
+/// [`LabError::Plan`] if a figure needs an impossible size of tree, or a machine that `plan` lacks.
 pub fn figures(
     manifests: &[Manifest],
     plan: &EvaluationPlan,

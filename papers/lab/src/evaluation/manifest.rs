@@ -133,7 +133,7 @@ impl Manifest {
     }
 
     /// Parses the manifest `file` with contents `text`. `read` returns the text of a file next to
-    /// it: a machine.
+    /// the manifest, which describes a machine.
     ///
     /// # Errors
     /// [`LabError::Input`], which names the file and the error.

@@ -10,7 +10,7 @@ use super::record::RunRecord;
 #[cfg(test)]
 mod tests;
 
-/// A kind of paths (IR-ORAM, section III-A).
+/// A kind of path (IR-ORAM, section III-A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathPart {
@@ -87,7 +87,8 @@ pub enum Measure {
     /// The size of the pointers that form the tree structure of an S-Stash (TT; IR-ORAM, section
     /// IV-C).
     PointerTableKib,
-    /// The fraction of all cycles in which the program was switched out.
+    /// The fraction of all cycles that context switches took: emptying the stash, and moving the
+    /// tree top.
     ContextSwitchTime,
     /// Evictions that emptied the stash, per context switch.
     EvictionsForEachSwitch,
@@ -177,8 +178,8 @@ impl Measure {
         }
     }
 
-    /// Whether the measure is a ratio, for which several means over workloads make sense. Shares of
-    /// paths are parts of a whole, and only add up in the arithmetic mean.
+    /// Whether the measure is a ratio of two variants, for which several means over workloads make
+    /// sense. Shares of paths are parts of a whole, and only add up in the arithmetic mean.
     pub fn is_ratio(&self) -> bool {
         self.reference().is_some()
     }

@@ -28,7 +28,8 @@ pub struct EvaluationPlan {
     pub seed: u64,
     /// Machines that are not built in.
     pub machines: Vec<Variant>,
-    /// Whether stated numbers are also measured under other readings, which doubles the runs.
+    /// Whether stated numbers are also measured under other readings of the paper, which needs more
+    /// runs.
     pub with_readings: bool,
     /// Whether each DRAM command is checked against the timing rules. Results stay the same; runs
     /// take longer.
@@ -52,12 +53,13 @@ pub struct Run {
 /// paper's largest exceeds the memory of usual machines.
 const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
 
-/// Allowed numbers of records. Fewer records give no meaningful result, and a trace has no more.
+/// Allowed numbers of records. Fewer records give no meaningful result. The maximum leaves room in
+/// a trace for an equally long warm-up.
 const RECORDS: std::ops::RangeInclusive<u64> = 100..=oblivio_sim::trace::RECORDS_MAX as u64 / 2;
 
 impl EvaluationPlan {
-    /// The plan of the evaluation in the documentation, with the paper's sizes. All records of a
-    /// trace fill the LLC.
+    /// The plan of the evaluation in the documentation, with the paper's sizes. Before the warm-up,
+    /// 2 million records fill the LLC, as many as a recorded trace has.
     pub fn full() -> Self {
         let full = Self::new(24, 1_000_000);
         Self { scale: Scale { llc_warm_up: 2_000_000, ..full.scale }, ..full }
@@ -193,7 +195,8 @@ impl EvaluationPlan {
             ..self.scale
         };
         if REAL.contains(&workload) && !setting.has_llc_for_all() {
-            // Its trace was recorded behind an LLC: it consists of read misses and write-backs.
+            // The workload's trace was recorded behind an LLC: it consists of read misses and
+            // write-backs.
             switches.llc_bytes = LINE_BYTES;
             switches.fetch_on_write_miss = false;
             scale.llc_warm_up = 0;
@@ -237,7 +240,7 @@ impl EvaluationPlan {
     /// The specification of the machine of `run`.
     ///
     /// # Errors
-    /// [`LabError::Plan`] for an unknown variant.
+    /// [`LabError::Plan`] for an unknown variant, and the errors of [`Variant::spec`].
     pub fn spec(&self, run: &Run) -> Result<SystemSpec, LabError> {
         self.machine(&run.variant)?.spec(run.scale.leaf_level, &run.switches)
     }
@@ -249,7 +252,8 @@ impl EvaluationPlan {
             .ok_or_else(|| LabError::Plan(format!("there is no variant {name}")))
     }
 
-    /// The name of `run` in results. Runs with the same key and specification are the same.
+    /// The name of `run` in results. Two runs give the same result if their keys, traces and
+    /// specifications are equal.
     pub fn key(&self, run: &Run) -> String {
         let Run { variant, workload, scale, switches } = run;
         let Scale { leaf_level, records, warm_up, llc_warm_up } = scale;
@@ -265,7 +269,7 @@ impl EvaluationPlan {
         std::iter::repeat_with(|| seeds.next_u64()).nth(place).unwrap_or(self.seed)
     }
 
-    /// The number of lines of the protected space of a tree.
+    /// The number of lines in the protected space of a tree with leaves on `leaf_level`.
     pub fn lines(leaf_level: u8) -> u64 {
         OramSpec::paper(leaf_level).data_blocks
     }

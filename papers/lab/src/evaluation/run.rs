@@ -24,8 +24,8 @@ use crate::{LabError, workers};
 /// `trees`, each initial tree is made only once. The records are the same.
 ///
 /// # Errors
-/// [`LabError::Simulation`] if a machine cannot run or a run fails, and the errors of
-/// [`Host::keep`].
+/// [`LabError::Plan`] if a machine cannot run or a trace is missing, [`LabError::Simulation`] if a
+/// trace does not fit or a run fails, and the errors of [`Host::keep`].
 pub fn run(
     plan: &EvaluationPlan,
     runs: &[Run],
@@ -175,7 +175,7 @@ pub(super) fn initial(
     })
 }
 
-/// Lines of the protected space of `run` on the machine `spec`.
+/// The number of lines in the protected space that `run` has on the machine `spec`.
 pub(super) fn lines_of(spec: &SystemSpec, run: &Run) -> u64 {
     let without_oram = EvaluationPlan::lines(run.scale.leaf_level) * run.switches.block_lines;
     spec.oram.as_ref().map_or(without_oram, OramSpec::lines)

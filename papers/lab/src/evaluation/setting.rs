@@ -57,9 +57,9 @@ pub struct SwitchSetting {
     pub write_marks: Option<WriteWatermarks>,
     /// The placement of the programs' pages.
     pub pages: Option<Pages>,
-    /// Ways of the PLB per level of the position map.
+    /// Ways of the PLB (the cache of position-map blocks), per level of the position map.
     pub plb_ways: Option<u16>,
-    /// Blocks in a set of the S-Stash.
+    /// Blocks in a set of the S-Stash, IR-Stash's tree top on the client.
     pub tree_top_ways: Option<u16>,
     /// Stash bound, in blocks.
     pub stash_blocks: Option<usize>,
@@ -259,8 +259,8 @@ mod tests {
         let check = |text: &str| toml::from_str::<SwitchSetting>(text).unwrap().check();
         assert_eq!(check("tree-top-ways = 1\ncontext-switch = 1"), Ok(()));
         for key in ["tree-top-ways", "context-switch"] {
-            let said = check(&format!("{key} = 0")).unwrap_err();
-            assert!(said.starts_with(&format!("{key} = 0: ")), "{said}");
+            let message = check(&format!("{key} = 0")).unwrap_err();
+            assert!(message.starts_with(&format!("{key} = 0: ")), "{message}");
         }
     }
 

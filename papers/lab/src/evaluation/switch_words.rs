@@ -32,7 +32,7 @@ impl Switches {
         ]
     }
 
-    /// Describes the switches that turn on unusual rules, if they are on.
+    /// Describes the unusual rules that the switches select.
     fn unusual_rules(&self) -> impl Iterator<Item = String> {
         let rules = [
             (self.paths_stop_retirement, "each path stops retirement until it is read"),

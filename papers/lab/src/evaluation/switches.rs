@@ -40,9 +40,9 @@ pub struct Switches {
     pub write_marks: WriteWatermarks,
     /// The placement of the programs' pages.
     pub pages: Pages,
-    /// Ways of the PLB per level of the position map.
+    /// Ways of the PLB (the cache of position-map blocks), per level of the position map.
     pub plb_ways: u16,
-    /// Blocks in a set of the S-Stash, if the machine has one.
+    /// Blocks in a set of the S-Stash (IR-Stash's tree top on the client), if the machine has one.
     pub tree_top_ways: u16,
     /// Stash bound, in blocks.
     pub stash_blocks: usize,

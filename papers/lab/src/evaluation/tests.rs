@@ -177,14 +177,14 @@ fn commands_are_checked_on_request_and_records_state_it() {
         host.foreseen.into_inner().unwrap().join("")
     };
     let unchecked: Vec<_> = plain.iter().map(slow).collect();
-    let said = foreseen(&checking, &unchecked);
-    assert!(said.ends_with(" about 10 s"), "{said}");
+    let text = foreseen(&checking, &unchecked);
+    assert!(text.ends_with(" about 10 s"), "{text}");
     let quick = RunRecord { seconds: 1.0, ..checked[0].clone() };
     let one_checked = [unchecked, vec![quick]].concat();
-    let said = foreseen(&checking, &one_checked);
+    let text = foreseen(&checking, &one_checked);
     assert!(
-        said.starts_with("6 runs, of which 1 is kept") && said.ends_with(" about 5 s"),
-        "{said}"
+        text.starts_with("6 runs, of which 1 is kept") && text.ends_with(" about 5 s"),
+        "{text}"
     );
     for plan in [small(), checking] {
         let (again, host) = evaluate(&plan, &[manifest()], &checked, 2);
@@ -225,7 +225,7 @@ fn figures_of_recorded_runs_need_no_traces() {
     let two = with_other(|record| RunRecord { trace: !record.trace, ..record });
     let error = kept_runs(&plan, &wanted, &two).unwrap_err().to_string();
     assert!(error.contains("more than one trace"), "{error}");
-    // One machine may not have the runs of another recording than the other machines.
+    // The runs of all machines must come from the same recording.
     let mixed: Vec<_> = records
         .iter()
         .map(|record| match record.variant.as_str() {
@@ -411,8 +411,8 @@ fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
     assert_eq!(host.file.into_inner().unwrap(), "");
 }
 
-/// Reads the committed runs in `results`. Returns them with the plan and the programs that they
-/// were made with.
+/// Reads the committed runs in `results`. Returns them with their plan, and with a stand-in trace
+/// for each program: the sample of gcc.
 fn committed(results: &str) -> (Vec<RunRecord>, EvaluationPlan, Programs) {
     let path = format!("{}/results/{results}/results.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
     let text = unpack(&path, std::fs::File::open(&path).unwrap()).unwrap();

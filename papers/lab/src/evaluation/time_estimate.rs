@@ -15,8 +15,8 @@ use crate::LabError;
 use crate::kept_studies::KeptStudies;
 use crate::records::{Host, counted_runs};
 
-/// Length in records of a trial run, which is made if no run is recorded. It is long enough that
-/// paths dominate the start-up cost.
+/// Length in records of a trial run, which is made if no recorded run gives the time. It is long
+/// enough that paths dominate the start-up cost.
 const TRIAL_RECORDS: usize = 4000;
 
 /// The estimated time of an evaluation.
@@ -31,8 +31,9 @@ pub(super) struct TimeEstimate {
 }
 
 /// Estimates the time of those `runs` that are not in `kept`, with `jobs` runs at a time. The time
-/// per record comes from the most similar runs in `kept` that check DRAM commands if `plan` does,
-/// and only then. If there is none, it comes from a trial run.
+/// per record comes from the most similar runs in `kept`. Runs with checked DRAM commands count
+/// only if `plan` checks commands, and other runs only if it does not. Without such runs, a trial
+/// run gives the time.
 ///
 /// # Errors
 /// [`LabError::Simulation`] if a machine cannot run.
@@ -179,17 +180,17 @@ mod tests {
 
     #[test]
     fn the_estimate_is_shown_in_words() {
-        let said = |kept, seconds| TimeEstimate { runs: 9, kept, seconds }.to_string();
-        assert_eq!(said(9, None), "9 runs, all of which are kept");
+        let text = |kept, seconds| TimeEstimate { runs: 9, kept, seconds }.to_string();
+        assert_eq!(text(9, None), "9 runs, all of which are kept");
         let one = |kept, seconds| TimeEstimate { runs: 1, kept, seconds }.to_string();
         assert_eq!(one(1, None), "1 run, which is kept");
         assert_eq!(one(0, Some(7.0)), "1 run, of which 0 are kept; the rest takes about 7 s");
-        assert!(said(1, Some(7.0)).starts_with("9 runs, of which 1 is kept;"));
+        assert!(text(1, Some(7.0)).starts_with("9 runs, of which 1 is kept;"));
         for (seconds, words) in
             [(0.2, "1 s"), (89.0, "89 s"), (91.0, "2 minutes"), (9000.0, "2.5 hours")]
         {
             let expected = format!("9 runs, of which 3 are kept; the rest takes about {words}");
-            assert_eq!(said(3, Some(seconds)), expected);
+            assert_eq!(text(3, Some(seconds)), expected);
         }
     }
 }

@@ -213,10 +213,11 @@ impl Variant {
     }
 
     /// The specification of the machine, with leaves on the level that [`Self::leaf_level`] gives
-    /// for `leaf_level`. IR-ORAM's level is 24. On-chip caches shrink with the tree, except for the
-    /// LLC, whose size is in the switches.
+    /// for `leaf_level`. IR-ORAM's level is 24. If `switches.shrinks_chip` is set, on-chip caches
+    /// shrink with the tree. The LLC always has the size in `switches`.
     ///
     /// # Errors
+    /// [`LabError::Plan`] if `switches.tree_top` is out of range for the tree, and
     /// [`LabError::Simulation`] if the built-in description of DRAM is invalid.
     pub fn spec(&self, leaf_level: u8, switches: &Switches) -> Result<SystemSpec, LabError> {
         let changed = match &self.kind {

@@ -79,7 +79,8 @@ const SHORT_CHASES: [(&str, u64); 3] = [
     ("pointer-chase-16-mib", 1 << 18),
 ];
 
-/// Instructions before each record of a synthetic trace: 20 records per 1000, as mcf in Table II.
+/// Instructions before each record of a synthetic trace: 20 records per 1000 instructions, as mcf
+/// in Table II.
 const MADE_GAP: u32 = 49;
 
 /// The fraction of writes in uniformly random traces.
@@ -404,9 +405,9 @@ mod tests {
         assert_eq!(what(std::slice::from_ref(&of_samples)), Programs::samples().unwrap().words());
         assert_eq!(what(std::slice::from_ref(&recorded)), Programs::recorded([]).words());
         let samples = Programs::of_runs(std::slice::from_ref(&of_samples));
-        let said =
+        let words =
             [&["scan", "random-1"][..], &["scan", "gcc"]].map(|names| samples.words_of(names));
-        assert_eq!(said, [OF_MADE, Source::Samples.words()]);
+        assert_eq!(words, [OF_MADE, Source::Samples.words()]);
         let made = RunRecord { workload: "scan".into(), ..of_samples.clone() };
         assert_eq!(what(&[recorded.clone(), made]), Source::Recorded.words());
         let both = what(&[recorded, of_samples]);

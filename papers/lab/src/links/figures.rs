@@ -8,8 +8,8 @@ use oblivio_models::link::{FRAME_BYTES, Link, REQUEST_BYTES};
 /// Delay of Path ORAM in S³ORAM's Table 1, in seconds.
 const STATED_SECONDS: f64 = 20.3;
 
-/// The maximum difference from the stated delay that counts as agreement. The stated delay has
-/// three digits, and the paper leaves the link's delay open.
+/// The maximum difference from the stated delay, in seconds, that counts as agreement. The stated
+/// delay has three digits, and the paper leaves the link's delay open.
 const STATED_BAND: f64 = 0.1;
 
 /// Name of the series whose bars show the steps.

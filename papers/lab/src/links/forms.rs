@@ -23,7 +23,8 @@ pub enum Form {
     /// RAW ORAM Z5 A5 as in this project's volumes, with all levels and no part of the position map
     /// on the server.
     Raw,
-    /// The default volume: the client keeps the levels that fit in 48 MiB.
+    /// The default volume: the client keeps the levels that fit in 48 MiB, or in 96 MiB for the
+    /// largest blocks.
     Default,
     /// S³ORAM with three servers as the paper counts it: Z = A = 333, elements of eight bytes that
     /// carry eight bytes.
@@ -56,13 +57,14 @@ impl Form {
     /// such a volume is impossible.
     ///
     /// # Errors
-    /// [`LabError::Engine`] if the parameters are inconsistent.
+    /// [`LabError::Plan`] if S³ORAM has no tree of this size, and [`LabError::Engine`] if the
+    /// parameters of a volume are inconsistent.
     pub fn traffic(self, disk_bytes: u64, block_bytes: u32) -> Result<Option<Traffic>, LabError> {
         let requirements = ArrayRequirements {
             block_bytes,
             ..ArrayRequirements::new(disk_bytes, DurableRaw.name())
         };
-        // One leaf for one or two blocks.
+        // The tree has one to two blocks per leaf.
         let levels = requirements.blocks().max(1).ilog2() + 1;
         match self {
             Self::PathZ4 => Ok(Some(path(levels, 4, block_bytes))),
@@ -154,19 +156,19 @@ impl ShareEncoding {
     /// This project's encoding.
     pub(crate) const OURS: Self = Self { element_bytes: 1.0, sent: 2.0 };
 
-    /// Bytes of a query, which has an element per slot of a path.
+    /// Bytes of a query to all servers. A share of the query has an element per slot of a path.
     pub(crate) fn query_bytes(self, tree: Tree) -> f64 {
         self.sent * self.element_bytes * tree.path_slots() as f64
     }
 
-    /// Bytes of the matrices of an eviction.
+    /// Bytes that the client sends to all servers for the matrices of an eviction.
     pub(crate) fn matrix_bytes(self, tree: Tree) -> f64 {
         self.sent * self.element_bytes * matrix_elements(tree)
     }
 }
 
 /// Elements of the matrices of an eviction, before they are shared: one matrix per level below the
-/// root, and one for the last sibling.
+/// root, and one for the sibling of the path's leaf.
 pub(crate) fn matrix_elements(tree: Tree) -> f64 {
     let slots = tree.slots() as f64;
     (f64::from(tree.height()) + 1.0) * 2.0 * slots * slots

@@ -64,10 +64,10 @@ impl Model {
         Self { setting: setting.clone(), trees, since_eviction: 0, version: 0, coins }
     }
 
-    /// Writes the range that contains block `address`, with the class of tree number `at`. In the
-    /// published form, also writes the next range. If evictions are due, makes them, and calls
-    /// `left` for each tree with the number of its blocks on the client. Returns the number of
-    /// blocks accessed.
+    /// Writes the range that contains block `address`. The range has the class of tree number `at`.
+    /// In the published form, also writes the next range. If evictions are due, makes them, and
+    /// calls `left` for each tree with the number of its blocks on the client. Returns the number
+    /// of blocks accessed.
     pub(super) fn access(&mut self, at: usize, address: u32, left: &mut dyn FnMut(usize)) -> u32 {
         let Self { setting, trees, coins, .. } = self;
         let range = 1u32 << trees[at].class;
@@ -158,7 +158,7 @@ impl Tree {
         }
     }
 
-    /// Evicts as `BatchEvict` does, in batches that write no bucket in storage twice.
+    /// Evicts as rORAM's `BatchEvict` does, in batches that write no bucket in storage twice.
     fn evict(&mut self, setting: &RangeStashSetting, evictions: u32) {
         let most = match setting.tree_top_levels {
             0 => 1 << setting.leaf_level,
@@ -392,7 +392,7 @@ mod tests {
             ..RangeStashSetting::volume(10, 10, &[class], 4)
         };
         let mut model = Model::new(&setting, StdRng::seed_from_u64(1));
-        // The tree makes no accesses of its own, as if another tree moved all ranges.
+        // No range of this tree is accessed, as if all accesses went to another tree.
         let spread = (40 - meeting.min(40)).max(1);
         for (range, position) in (0..).zip(&mut model.trees[0].position_map) {
             *position = match range < meeting {

@@ -46,7 +46,8 @@ impl Lane {
         self.bytes_within(TURN).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
     }
 
-    /// The maximum number of bytes of a connection in flight or waiting for the receiver.
+    /// The number of bytes in flight or waiting for the receiver at which a connection stops
+    /// reading.
     pub(super) fn queue_bytes_max(&self) -> usize {
         self.bytes_within(self.delay + AHEAD) + SPARE_BYTES
     }

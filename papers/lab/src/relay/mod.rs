@@ -1,9 +1,9 @@
 //! A relay between two sockets that is as slow as a link.
 //!
-//! Clients connect to the relay, and the relay connects to the server. It forwards bytes with the
-//! delay of a [`Link`]: all connections share the rate of a direction, and bytes arrive half a
-//! round trip after they left. Each direction of a connection has two threads, with a bounded queue
-//! in between:
+//! Clients connect to the relay, and the relay connects to the server. The relay forwards bytes
+//! with the rates and the delay of a [`Link`]: all connections share the rate of a direction, and
+//! bytes arrive half a round trip after they left. Each direction of a connection has two threads,
+//! with a bounded queue in between:
 //!
 //! ```text
 //! sender ─ socket ─► read a chunk ─► lane: when does its last bit leave?

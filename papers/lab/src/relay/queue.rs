@@ -86,7 +86,7 @@ impl Queue {
         }
     }
 
-    /// Wakes all waiting threads. Bytes in flight are lost.
+    /// Closes the queue, and wakes all waiting threads. Bytes in flight are lost.
     pub(super) fn close(&self) {
         lock(&self.state).is_closed = true;
         self.changed.notify_all();

@@ -124,7 +124,7 @@ pub(super) fn bars(bars: &Bars, placed: &[Placed<'_>]) -> String {
 
 /// Draws curves, with stated numbers as horizontal lines.
 pub(super) fn curves(curves: &Curves, placed: &[Placed<'_>]) -> String {
-    // A logarithmic axis is a linear one of powers of ten.
+    // A logarithmic axis is drawn as a linear axis of base-10 logarithms.
     let height = |y: f64| {
         let y = drawable(y)?;
         if curves.is_log { (y > 0.0).then(|| y.log10()) } else { Some(y) }
@@ -368,7 +368,7 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// Replaces characters that XML forbids. Plotters escapes markup.
+/// Replaces control characters and other forbidden characters. Plotters escapes markup.
 fn clean(text: &str) -> String {
     let is_bad = super::escape::is_forbidden;
     text.chars().map(|character| if is_bad(character) { '\u{fffd}' } else { character }).collect()

@@ -20,7 +20,8 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// Whether XML forbids the character, or the character changes the direction of text.
+/// Whether the character is a control character, changes the direction of text, or is forbidden in
+/// XML.
 pub(super) fn is_forbidden(character: char) -> bool {
     character.is_control()
         || matches!(

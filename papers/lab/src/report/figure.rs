@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::placing;
 use super::{Stated, Verdict};
 
-/// The prefix of remarks that give a reason.
+/// The prefix of remarks that give a reason for a difference.
 const WHY_IT_DIFFERS: &str = "Why it differs: ";
 
 /// A figure: measured data, and the numbers that the paper states.

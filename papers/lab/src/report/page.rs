@@ -37,7 +37,8 @@ pub fn html(figures: &[Figure], about: &About) -> String {
     )
 }
 
-/// A table of all stated numbers, with their verdicts.
+/// A table of all stated numbers with their verdicts, and a table of the agreement under each
+/// reading. Empty if no numbers are stated.
 fn all_verdicts(figures: &[Figure]) -> String {
     let table = verdict_table::table_of(figures);
     if table.rows.is_empty() {
@@ -52,8 +53,8 @@ fn all_verdicts(figures: &[Figure]) -> String {
     )
 }
 
-/// Draws the share of each verdict as one bar. It is hidden from screen readers, since the text
-/// above says the same.
+/// Draws one bar that is divided into the shares of the verdicts. The bar is hidden from screen
+/// readers, since the text above says the same.
 fn meter(figures: &[Figure]) -> String {
     let verdicts: Vec<_> =
         figures.iter().flat_map(|figure| &figure.stated).map(|stated| stated.verdict()).collect();

@@ -23,9 +23,9 @@ pub struct NotFigures(String);
 /// Reads the figures of a JSON text, a list of [`Figure`].
 ///
 /// # Errors
-/// [`NotFigures`] if `json` is not such a list; the message has line and column. Also if the bars
-/// of a figure do not match its labels, or a figure exceeds a limit; the message has its number and
-/// id.
+/// [`NotFigures`] if `json` is not such a list; the message has line and column. Also if there are
+/// too many figures. Also if the bars of a figure do not match its labels, or a figure exceeds a
+/// limit; the message has the figure's number and id.
 pub fn read(json: &str) -> Result<Vec<Figure>, NotFigures> {
     let figures: Vec<Figure> = serde_json::from_str(json).map_err(|error| {
         NotFigures(format!("it is no list of figures: {error}; give a file that the lab wrote"))

@@ -18,8 +18,8 @@ pub struct Stated {
     pub band: f64,
     /// Our number. `None` if not measured.
     pub ours: Option<f64>,
-    /// The number of programs in our mean and in the paper's, if our mean has fewer. There is then
-    /// no verdict.
+    /// The number of programs in our mean and in the paper's, if our mean has fewer. The verdict is
+    /// then [`Verdict::Open`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<[u32; 2]>,
     /// The method of measuring our number if the paper leaves it open, such as "arithmetic mean".
@@ -73,7 +73,8 @@ pub enum Verdict {
     Agrees,
     /// Our number is within the band under another reading.
     AgreesUnderReading,
-    /// Our number is within the band, with a parameter fitted by hand.
+    /// Our number is within the band, alone or under another reading, with a parameter fitted by
+    /// hand.
     Fitted,
     /// Our number is outside the band.
     Differs,
@@ -82,7 +83,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All verdicts, from best to worst.
+    /// All verdicts, in the order in which reports count them.
     pub const ALL: [Self; 5] =
         [Self::Agrees, Self::AgreesUnderReading, Self::Fitted, Self::Differs, Self::Open];
 

@@ -84,8 +84,8 @@ fn number(node: &Node<'_, '_>, name: &str) -> f64 {
     node.attribute(name).unwrap().parse().unwrap()
 }
 
-/// Makes a page. Checks that all numbers of its charts are finite and all shapes are inside their
-/// frames.
+/// Makes a page. Checks that all numbers of its charts are finite and all rectangles are inside
+/// their charts.
 fn checked(figures: &[Figure]) -> String {
     let page = html(figures, &about());
     for wrong in ["NaN", "inf\"", "inf ", "-inf", "None", "No chart"] {

@@ -85,8 +85,8 @@ fn taken(stated: &Stated) -> impl Iterator<Item = (&str, Option<f64>)> {
     [(first, stated.ours)].into_iter().chain(others)
 }
 
-/// A short note on a number. It has the reason of the figure if the number has no reason of its
-/// own.
+/// A short note on a number. If the number differs and has no reason of its own, the note has the
+/// figure's reason, or refers to the figure if that has several.
 fn note(figure: &Figure, stated: &Stated) -> String {
     let mut reasons = figure.reasons();
     let why = match (stated.verdict(), &stated.why, reasons.next(), reasons.next()) {

@@ -40,7 +40,7 @@ pub(super) fn in_short(stated: &Stated) -> String {
         Some(format!("{}: {}, {inside}; one of {listed} listed", reading.name, short(ours)))
     };
     let first = |text: &Option<String>| text.as_deref().map(|text| first_sentence(text).to_owned());
-    let said = match stated.verdict() {
+    let note = match stated.verdict() {
         Verdict::Agrees if stated.taken.is_none() && stated.readings.is_empty() => {
             first(&stated.limits)
         }
@@ -59,7 +59,7 @@ pub(super) fn in_short(stated: &Stated) -> String {
         }
         Verdict::Fitted | Verdict::Differs => first(&stated.why),
     };
-    said.unwrap_or_default()
+    note.unwrap_or_default()
 }
 
 /// The complete note on a verdict: the short note, the reason or the limits, and the values under
@@ -73,19 +73,19 @@ pub(super) fn note(stated: &Stated) -> String {
         Verdict::Fitted | Verdict::Differs => &stated.why,
     };
     let line = in_short(stated);
-    // Omit a short note that is the beginning of the rest.
+    // Omit a short note with which `more` begins.
     let line = (!more.as_ref().is_some_and(|more| more.starts_with(&line))).then_some(line);
-    let said = sentences(line.into_iter().chain(more.clone()));
+    let text = sentences(line.into_iter().chain(more.clone()));
     let taken = stated.taken.clone().filter(|_| verdict != Verdict::Agrees);
     let others = stated.readings.iter().filter(|other| reading != Some(*other));
     let others = others.map(|other| {
         format!("{}: {}", other.name, other.ours.map_or_else(|| "not run".to_owned(), short))
     });
     let others = taken.into_iter().chain(others).collect::<Vec<_>>().join("; ");
-    match (said.as_str(), others.as_str()) {
-        (_, "") => said,
+    match (text.as_str(), others.as_str()) {
+        (_, "") => text,
         ("", _) => others,
-        _ => format!("{said} ({others})"),
+        _ => format!("{text} ({others})"),
     }
 }
 
@@ -98,9 +98,9 @@ pub(super) fn longer_notes(stated: &[Stated]) -> impl Iterator<Item = (&str, Str
 
 /// Joins sentences, and adds a full stop where one is missing.
 fn sentences(parts: impl Iterator<Item = String>) -> String {
-    let joined = parts.reduce(|said, part| {
-        let end = if said.ends_with('.') { " " } else { ". " };
-        format!("{said}{end}{part}")
+    let joined = parts.reduce(|text, part| {
+        let end = if text.ends_with('.') { " " } else { ". " };
+        format!("{text}{end}{part}")
     });
     joined.unwrap_or_default()
 }
@@ -263,15 +263,15 @@ mod tests {
             note(&Stated { taken, readings: readings.to_vec(), ..stated(Some(1.2)) })
         };
         let geometric = reading("geometric mean", 1.09);
-        let said = "geometric mean: 1.09, 0.01 inside the band (the other mean, 1.2, does not \
-                    agree); one of 2 listed";
-        assert!(of(&[geometric]).starts_with(said));
+        let expected = "geometric mean: 1.09, 0.01 inside the band (the other mean, 1.2, does not \
+                        agree); one of 2 listed";
+        assert!(of(&[geometric]).starts_with(expected));
         let means = ["one, arithmetic mean", "one, geometric mean"];
         let one =
             [reading(means[0], 1.08), reading("two, geometric mean", 9.0), reading(means[1], 0.91)];
-        let said = "one, arithmetic mean: 1.08, 0.02 inside the band (the other mean, 0.91, \
-                    agrees too); one of 4 listed";
-        assert!(of(&one).starts_with(said), "{}", of(&one));
+        let expected = "one, arithmetic mean: 1.08, 0.02 inside the band (the other mean, 0.91, \
+                        agrees too); one of 4 listed";
+        assert!(of(&one).starts_with(expected), "{}", of(&one));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub enum Form {
     /// take the same memory as twelve levels in `Blocks`.
     Mebibytes,
     /// This project's volume with ranges of 4 KiB and 1 MiB: ten levels and all positions on the
-    /// client. Reads do not write.
+    /// client. Only evictions write.
     Classes,
 }
 
@@ -54,7 +54,7 @@ impl Form {
             next += bucket_bytes * ((2 << leaf_level) - 1);
             tree
         };
-        // 2.5 blocks a leaf.
+        // Two blocks per leaf. Volumes have up to 2.5.
         let half = level - 1;
         let trees = match self {
             Self::PathRecursive | Self::BatchedEviction => {
@@ -102,7 +102,7 @@ const PATH_BUCKET_BYTES: u64 = 4 * 4096;
 /// Bytes of a bucket with four blocks of four labels: a sector.
 const MAP_BUCKET_BYTES: u64 = 512;
 
-/// Bytes of a volume's bucket: Z = 5 slots. Its headers are stored separately.
+/// Bytes of the slots of a volume's bucket (Z = 5). Headers are stored in a tree of their own.
 const SLOTS_BYTES: u64 = 5 * 4096;
 const HEAD_BYTES: u64 = 512;
 
@@ -169,8 +169,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Makes the requests for `blocks` blocks from `first` on. An ORAM of ranges splits them into
-    /// accesses to its longest ranges.
+    /// Makes the requests for `blocks` blocks from `first` on. rORAM splits them into accesses to
+    /// its longest ranges, and a volume at the boundaries of its ranges or blocks.
     pub(super) fn query(
         &mut self,
         first: u64,
@@ -232,8 +232,8 @@ impl Layout {
         }
     }
 
-    /// Makes the requests for `Access`: reads two ranges of a class, writes both back, and evicts
-    /// in all trees.
+    /// Makes the requests for rORAM's `Access`: reads two ranges of a class, writes both back, and
+    /// evicts in all trees.
     fn access_ranges(&mut self, class: usize, coins: &mut StdRng, make: &mut dyn FnMut(Request)) {
         let range = 1u64 << class;
         for _ in 0..2 {
@@ -275,7 +275,8 @@ impl Layout {
         self.evictions += evictions;
     }
 
-    /// `BatchEvict`: reads adjacent paths of a tree, and writes them.
+    /// Makes the requests for rORAM's `BatchEvict`: reads `paths` adjacent paths of a tree, and
+    /// writes them.
     fn evict(&self, at: usize, paths: u64, from: u8, make: &mut dyn FnMut(Request)) {
         for _ in 0..2 {
             self.trees[at].run(self.evictions, paths, from, make);

@@ -39,7 +39,7 @@ pub const PAPER_ELL: u8 = 14;
 /// levels.
 const SEEKS_FROM_LEVEL: u8 = 8;
 
-/// The numbers of parts of storage in the figures of parallel seeks.
+/// The numbers of parts into which storage is divided, for the figure of parallel seeks.
 const PARTS: [u8; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
 
 /// The parameters of the experiment.
@@ -56,7 +56,7 @@ pub struct RoramPlan {
 }
 
 /// Runs all ORAMs on all media: with ranges of 2^0 to 2^`ell` blocks, and with the mixes of
-/// programs.
+/// programs. Also counts the seeks of published rORAM.
 impl Experiment for RoramPlan {
     const NAME: &'static str = "roram";
     const STEPS: &'static str = "ORAMs";
@@ -131,7 +131,7 @@ fn replay(form: Form, mix: Mix, plan: &RoramPlan) -> [MixCell; Medium::ALL.len()
     })
 }
 
-/// Counts the seeks of an access of published rORAM.
+/// Counts the mean sequential seeks of an access of published rORAM, with storage in `parts` parts.
 fn seeks(level: u8, ell: u8, parts: u8, seed: u64) -> SeekCell {
     const ACCESSES: u32 = 50;
     let mut coins = StdRng::seed_from_u64(seed);

@@ -78,7 +78,7 @@ pub struct SeekCell {
     pub ell: u8,
     /// The number of parts of storage.
     pub parts: u8,
-    /// Sequential seeks; different parts seek in parallel.
+    /// Mean sequential seeks of an access; different parts seek in parallel.
     pub seeks: f64,
 }
 

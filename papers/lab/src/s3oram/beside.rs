@@ -25,7 +25,7 @@ use oblivio_models::link::{Link, Traffic, VolumeOnLink};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComparedOram {
-    /// Path ORAM with five blocks per bucket, a leaf per one or two blocks, and only positions and
+    /// Path ORAM with five slots per bucket, one to two blocks per leaf, and only positions and
     /// stash on the client.
     PathZ5,
     /// RAW ORAM with a volume's defaults: the client keeps the levels that fit its memory.
@@ -43,8 +43,8 @@ pub struct OramComparison {
     pub block_bytes: u32,
     /// The link between client and server.
     pub link: Link,
-    /// Seconds of an access with its share of evictions, without overlap. Each period of evictions
-    /// gives one value.
+    /// Seconds of an access with its share of evictions, without overlap. Each eviction period
+    /// gives one value; in Path ORAM, each access does.
     pub alone: Spread,
     /// The value of `alone` that the model computes.
     pub alone_modelled: f64,
@@ -204,8 +204,8 @@ impl Volume {
         Ok(Spread::from_values(times))
     }
 
-    /// Seconds of an access over several periods, if each period is announced while the previous
-    /// one is executed.
+    /// Mean seconds of an access in each of `ROUNDS` rounds of several periods. The accesses of a
+    /// period are announced before the accesses of the previous period are carried out.
     fn together(&mut self, wall: &Clock) -> Result<Spread, LabError> {
         let mut times = Vec::new();
         for _ in 0..ROUNDS {

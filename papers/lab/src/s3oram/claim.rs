@@ -35,7 +35,7 @@ pub struct Claim {
     pub unit: String,
     /// The paper's statement. `None` if the text states nothing.
     pub says: Option<Statement>,
-    /// Our number. `None` if it is neither built nor modelled here.
+    /// Our number. `None` if it was neither measured nor modelled here.
     pub ours: Option<f64>,
     /// The method of computing our number, or the reason why it differs.
     pub remark: String,

@@ -19,8 +19,8 @@ use oblivio_models::link::Link;
 /// The relative tolerance for a number that the paper states with "around" or "approximately".
 const AROUND: f64 = 0.1;
 
-/// The relative tolerance for a number that the paper states with three digits. Such numbers do not
-/// include the time of the disk.
+/// The relative tolerance for a number that the paper states with three digits. The tolerance also
+/// covers the time of the disk, which the paper's delays do not include.
 const EXACT: f64 = 0.01;
 
 /// All claims, in the order of the paper.
@@ -60,9 +60,9 @@ impl List<'_> {
 
     fn table_1(&mut self) -> Result<(), LabError> {
         const PLACE: &str = "Table 1";
-        for (link, said) in [(TABLE1_LINK, "on the table's 27/6"), (HOME, "on section 5's 29/5")] {
+        for (link, name) in [(TABLE1_LINK, "on the table's 27/6"), (HOME, "on section 5's 29/5")] {
             let parts = self.parts(Scheme::Path, (link, &Disk::ebs()), 128)?;
-            let what = format!("Path ORAM, 40 GB in 128 KiB, {said}");
+            let what = format!("Path ORAM, 40 GB in 128 KiB, {name}");
             let remark = "19 levels, all bytes one after the other. The paper's number is for the \
                           link of its table.";
             self.add(
@@ -74,10 +74,10 @@ impl List<'_> {
                 remark,
             );
         }
-        for (link, said) in [(TABLE1_LINK, "on 27/6"), (HOME, "on 29/5")] {
+        for (link, name) in [(TABLE1_LINK, "on 27/6"), (HOME, "on 29/5")] {
             for scheme in [Scheme::RingAtLeast, Scheme::RingAtMost] {
                 let seconds = self.parts(scheme, (link, &Disk::ebs()), 128)?.seconds();
-                let what = format!("Ring ORAM {said}, PoissCDF {:.3}", scheme.reshuffles());
+                let what = format!("Ring ORAM {name}, PoissCDF {:.3}", scheme.reshuffles());
                 let remark = "Computed, not built here. 19 levels as in Path ORAM. The stated \
                               number lies between both readings of the formula.";
                 self.add(PLACE, what, "s", Statement::About(13.2, AROUND), Some(seconds), remark);
@@ -481,7 +481,8 @@ mod tests {
         assert_eq!(claim("Onion ORAM").verdict(), Verdict::Open);
     }
 
-    /// Compares both fractions with values computed by hand, for blocks of 512 KiB and H = 9.
+    /// Compares the fraction of bytes with a value computed by hand, for H = 9 and blocks of 512
+    /// KiB.
     #[test]
     fn query_and_matrices_match_a_count_by_hand() {
         let tree = Scheme::tree(Scheme::Published, DATABASE / u64::from(512 * KIB)).unwrap();

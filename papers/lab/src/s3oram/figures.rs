@@ -18,7 +18,7 @@ pub struct Cell {
     pub scheme: Scheme,
     /// The link of the client.
     pub link: Link,
-    /// The disk of a server.
+    /// The name of the disk of each server.
     pub disk: String,
     /// Bytes of the database.
     pub database_bytes: u64,
@@ -84,7 +84,7 @@ mod tests {
         let cells = cells(&Model::new(machine()).unwrap()).unwrap();
         let of = |figure: u8| cells.iter().filter(|cell| cell.figure == figure).count() / 6;
         assert_eq!([3, 4, 5, 6, 7, 8].map(of), [18, 7, 9, 18, 9, 8]);
-        // As in the paper, larger databases and larger blocks never take less time.
+        // As in the paper, larger blocks never take less time.
         for scheme in Scheme::ALL {
             let of = cells.iter().filter(|cell| cell.figure == 4 && cell.scheme == scheme);
             assert!(of.map(|cell| cell.parts.seconds()).is_sorted(), "{scheme}");

@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn bytes_take_the_time_of_the_clock_and_files_are_removed() {
         let ticking = |millis: u64| -> Clock {
-            let looks = AtomicU64::new(0);
-            Arc::new(move || Duration::from_millis(millis * looks.fetch_add(1, Ordering::Relaxed)))
+            let reads = AtomicU64::new(0);
+            Arc::new(move || Duration::from_millis(millis * reads.fetch_add(1, Ordering::Relaxed)))
         };
         let clocks = Clocks { wall: ticking(7), thread: ticking(0), processors: ticking(0) };
         let folder = tempfile::tempdir().unwrap();

@@ -48,7 +48,8 @@ impl Testbed {
         clocks: &Clocks,
     ) -> Result<Self, LabError> {
         let count = servers.count();
-        // Seconds, processor seconds, and bytes of a server's answer.
+        // Returns the median seconds and the mean processor seconds of a request, and the last
+        // answer.
         let mut asked = |request: &Request, times: usize| {
             servers.take();
             let mut last = None;
@@ -116,8 +117,8 @@ impl Testbed {
         }
     }
 
-    /// Processor seconds of the client and all servers together: a lower bound on the time, if
-    /// divided by processors.
+    /// Processor seconds of the client and all servers together. Divided by the number of
+    /// processors, they are a lower bound on the time.
     pub(super) fn worked(&self, work: &Work, rates: &Rates, servers: u8, files: &Files) -> f64 {
         let [client, server] = work.computed(rates);
         let servers = f64::from(servers);
@@ -133,11 +134,11 @@ impl Testbed {
 
 /// The error for an unexpected answer, which would make the measurement meaningless.
 fn unexpected(answered: Option<Answer>) -> LabError {
-    let said = match answered {
+    let reason = match answered {
         Some(Answer::Refused(refusal)) => refusal.why,
         _ => "it gave another answer".to_owned(),
     };
-    LabError::Plan(format!("a server of the new tree did not list its blocks: {said}"))
+    LabError::Plan(format!("a server of the new tree did not list its blocks: {reason}"))
 }
 
 #[cfg(test)]

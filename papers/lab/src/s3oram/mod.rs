@@ -9,14 +9,14 @@
 //! |---|---|
 //! | `work` | the schemes, and the work of an access for client and servers |
 //! | `place` | links, disks and processors, and the time of work there |
-//! | `rates` | how fast this machine computes on shares |
+//! | `rates` | rates of this machine's computations on shares |
 //! | `model` | seconds of a scheme at a place |
 //! | `claim`, `claims` | the numbers of the paper |
 //! | `figures` | the points of its figures |
 //! | `points` | trees on real servers, timed |
-//! | `ground` | costs of questions and bytes between real servers |
+//! | `ground` | costs of requests and bytes between real servers |
 //! | `files` | costs of servers' files |
-//! | `metered` | a store that times questions |
+//! | `metered` | a store of share servers that times requests |
 //! | `beside` | Path ORAM and a volume without share servers, timed |
 //! | `targets` | targets for the points |
 
@@ -85,7 +85,7 @@ pub struct S3oramPlan {
 }
 
 impl S3oramPlan {
-    /// A plan for all measurements, which takes some minutes.
+    /// A plan for the model and for small trees on real servers. It takes some minutes.
     pub fn full() -> Self {
         Self { effort: Effort::FULL, shapes: MeasuredTree::FULL.into(), beside: Vec::new() }
     }

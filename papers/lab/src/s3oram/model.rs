@@ -6,7 +6,7 @@ use super::work::Scheme;
 use crate::LabError;
 use oblivio_models::link::Link;
 
-/// The size in bytes of the database of most of the paper's numbers.
+/// The size in bytes of the database for which the paper states most numbers.
 pub(super) const DATABASE: u64 = 40 << 30;
 
 /// A KiB, in bytes.
@@ -18,7 +18,7 @@ pub(super) const HOME: Link = Link::new(29.0, 5.0, 15.0);
 /// The link of the paper's phone.
 pub(super) const LTE: Link = Link::new(27.0, 9.0, 25.0);
 
-/// The delay that the paper states for 128 KiB of 40 GB over [`HOME`], in seconds.
+/// The delay in seconds that the paper states for blocks of 128 KiB in 40 GB over [`HOME`].
 pub(super) const STATED_SECONDS: f64 = 2.4;
 
 /// The model of the paper's servers, if they computed as fast as this machine.
@@ -107,7 +107,8 @@ pub(super) mod tests {
     use super::*;
     use crate::links::TABLE1_LINK;
 
-    /// A processor that takes a nanosecond per element, and a thirtieth for the fast operations.
+    /// Example rates for tests: one to ten nanoseconds per element, and less for multiply-adds of
+    /// bytes.
     pub(in crate::s3oram) fn machine() -> Machine {
         let bytes = Rates { inner: 5e9, matrix: 3e10, share: 5e8, recover: 1e9, draw: 1e9 };
         let words = Rates { inner: 6e8, matrix: 6e8, share: 1e8, recover: 2e8, draw: 2e8 };

@@ -93,7 +93,7 @@ impl DelayParts {
 /// The links between servers in the paper: 250 Mbit/s, and 15 ms.
 const PAPER_BETWEEN: Link = Link::new(250.0, 250.0, 15.0);
 
-/// The number of processors of a server of the paper. Its sixteen virtual processors count as
+/// The number of processors of each of the paper's servers. Sixteen virtual processors count as
 /// eight.
 const PAPER_PROCESSORS: f64 = 8.0;
 

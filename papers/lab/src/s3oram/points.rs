@@ -165,7 +165,7 @@ impl MeasuredTree {
         if self.is_loaded { LOADED.min(all) } else { all }
     }
 
-    /// The total number of accesses.
+    /// The total number of accesses, including those before timing starts.
     pub fn total_accesses(self) -> u64 {
         let evictions = self.warm_up() + self.evictions.iter().sum::<u64>();
         u64::from(self.accesses) * evictions

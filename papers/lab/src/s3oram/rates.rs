@@ -48,7 +48,8 @@ pub struct Machine {
 /// The amount of work for measuring a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Bytes of elements in an inner product. They must exceed the caches.
+    /// Bytes of the stored elements that successive inner products read. They must exceed the
+    /// caches.
     pub stored_bytes: usize,
     /// The minimum time for which each measurement is repeated.
     pub at_least: Duration,
@@ -61,12 +62,14 @@ impl Effort {
     pub const QUICK: Self = Self { stored_bytes: 8 << 20, at_least: Duration::from_millis(10) };
 }
 
-/// Slots of a path, and bytes per slot.
+/// Slots of a path in the measurement of inner products.
 const PATH_SLOTS: usize = 1024;
+/// Bytes per slot of that path.
 const ROW_BYTES: usize = 4096;
 
-/// Slots of a bucket, and bytes of a part of each slot, which a server multiplies at once.
+/// Slots of a bucket in the measurement of products with a matrix.
 const SLOTS: usize = 333;
+/// Bytes of the part of each slot that a server multiplies at once.
 const PART_BYTES: usize = 1024;
 
 /// Bytes of a secret that is shared at once: about a block.
@@ -113,8 +116,8 @@ fn drawn<F: Field>(seed: u64, count: usize) -> Vec<F::Element> {
     elements
 }
 
-/// Elements per second in products of a matrix with two buckets of `slots` slots with `elements`
-/// elements each. The products cycle through `buckets` pairs of buckets.
+/// Multiply-adds per second in products of a matrix with two buckets of `slots` slots with
+/// `elements` elements each. The products cycle through `buckets` pairs of buckets.
 fn of_products<F: Field>(
     slots: usize,
     elements: usize,
@@ -216,9 +219,9 @@ mod tests {
     /// Measures a rate with a clock that advances by a millisecond each time it is read.
     #[test]
     fn a_rate_is_the_work_divided_by_the_time() {
-        let looks = AtomicU64::new(0);
+        let reads = AtomicU64::new(0);
         let clock: Clock = std::sync::Arc::new(move || {
-            Duration::from_millis(looks.fetch_add(1, Ordering::Relaxed))
+            Duration::from_millis(reads.fetch_add(1, Ordering::Relaxed))
         });
         let effort = Effort { stored_bytes: 4 << 20, at_least: Duration::from_millis(5) };
         let mut done = 0;

@@ -1,7 +1,7 @@
 //! The cost of section 3.3: the position map in smaller trees on the same servers.
 //!
 //! The paper gives no number for this cost. This module computes it for trees that are evicted
-//! often, for two clients. The first is not durable, and sends each write with the question to the
+//! often, for two clients. The first is not durable, and sends each write with the request to the
 //! next tree. It is not implemented: the shapes of the trees determine its cost. The second is a
 //! volume: each message is for one tree, all servers report the contents of slots, and blocks of
 //! the map are sealed.
@@ -47,7 +47,7 @@ fn works(levels: &Levels) -> Works {
             down_bytes: METADATA_SERVERS * path_bytes + FRAME_BYTES,
             up_bytes: FRAME_BYTES,
             disk_read_bytes: path_bytes,
-            // A mark for each slot.
+            // One byte per slot: its mark, which says whether its block was taken to the root.
             disk_written_bytes: level.tree.path_slots() as f64,
             recovered: path_bytes,
             ..Work::default()
@@ -202,10 +202,10 @@ mod tests {
     #[test]
     fn recursion_takes_longer_and_keeps_little() {
         let claims = claims(&Model::new(machine()).unwrap()).unwrap();
-        let [kept, seconds, times, of_volume, times_of_volume] = &claims[..] else {
+        let [on_client, seconds, times, of_volume, times_of_volume] = &claims[..] else {
             panic!("five claims")
         };
-        assert!(kept.ours.unwrap() < 1.0 && seconds.ours.unwrap() < 1.0);
+        assert!(on_client.ours.unwrap() < 1.0 && seconds.ours.unwrap() < 1.0);
         assert!((1.05..1.3).contains(&times.ours.unwrap()), "{times:?}");
         // One more round trip of 15 ms, and metadata from three servers instead of two.
         let longer = of_volume.ours.unwrap() - seconds.ours.unwrap();

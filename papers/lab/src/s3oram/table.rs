@@ -32,7 +32,7 @@ impl Results {
         parts.join("\n")
     }
 
-    /// A line with the number of claims for each verdict.
+    /// A line with the number of claims and targets for each verdict.
     pub fn summary(&self) -> String {
         let count = |verdict| {
             let all = self.claims.iter().chain(&self.targets);
@@ -286,7 +286,7 @@ ns a byte | a little, ms |
 ";
     let direct = measured.iter().filter(|point| point.link.is_none());
     let rows = direct.flat_map(|point| {
-        // Results of earlier versions lack them.
+        // Results of earlier versions lack the times of files.
         point.files.iter().filter(|files| files.piece_bytes > 0).map(|files| {
             format!(
                 "| {} | {} B | {:.2} | {:.2} | {:.2} | {:.2} |",
@@ -313,7 +313,7 @@ fn tree_of(shape: MeasuredTree) -> String {
 }
 
 fn timed_cells(timed: &Timed) -> String {
-    // Results of earlier versions lack it.
+    // Results of earlier versions lack the processor time.
     let worked = match timed.worked.count {
         0 => "– | – | –".to_owned(),
         _ => format!(

@@ -107,7 +107,7 @@ impl Scheme {
     /// [`LabError::Plan`] if such a tree is impossible.
     pub fn works(self, database_bytes: u64, block_bytes: u32) -> Result<Works, LabError> {
         let blocks = (database_bytes / u64::from(block_bytes)).max(1);
-        // One leaf for one or two blocks.
+        // The tree has one to two blocks per leaf.
         let levels = blocks.ilog2() + 1;
         Ok(match self {
             Self::Path => Works::of_traffic(&path(levels, 5, block_bytes)),
@@ -303,7 +303,7 @@ pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) 
     let dealt = made * slots * slot_bytes;
     // On average over the servers, this fraction of shares is sent as seeds.
     let seeds = colluding / servers;
-    // The other servers read no children, and neither multiply nor share.
+    // Servers that are not dealers read no children, and neither multiply nor share.
     let dealers = 2.0 * colluding + 1.0;
     let deals = dealers / servers;
     // Children of the root only get the existing blocks, fewer than the slots of the root.

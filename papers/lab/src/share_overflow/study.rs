@@ -16,7 +16,7 @@ use crate::{Experiment, Host, LabError, markdown, workers};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessOrder {
-    /// Blocks in a fixed order. All blocks accessed before an eviction differ.
+    /// Blocks in a fixed order. All blocks accessed between two evictions differ.
     InTurn,
     /// Uniformly random blocks.
     Uniform,
@@ -111,7 +111,8 @@ pub struct OverflowResult {
 }
 
 impl OverflowResult {
-    /// The fraction of evictions that overflow a bucket of `slots` slots.
+    /// The larger of two fractions of all evictions: those that overflow a destination of `slots`
+    /// slots, and those that overflow a leaf of `slots` slots.
     pub fn overflow(&self, slots: usize) -> f64 {
         survival(&self.destination, slots).max(survival(&self.leaf, slots))
     }
@@ -196,7 +197,7 @@ fn measure(
         for _ in 0..setting.accesses {
             let uniform = coins.random_range(0..blocks);
             let next = in_turn.next().unwrap_or_default();
-            // Access all blocks once before random accesses.
+            // Access all blocks in a fixed order, several times, before random accesses.
             let is_first_pass = eviction < warm_up / 2;
             model.access(if is_first_pass || setting.order == AccessOrder::InTurn {
                 next

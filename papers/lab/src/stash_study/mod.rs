@@ -35,7 +35,7 @@ use std::num::NonZeroUsize;
 use crate::{Experiment, Host, LabError, workers};
 use plan::Task;
 
-/// The target overflow probability, as a negative power of two.
+/// The target overflow probability is two to the power of minus this number.
 pub const SECURITY_BITS: f64 = 80.0;
 
 impl Experiment for StashStudyPlan {

@@ -10,8 +10,8 @@ use oblivio_pen::{FONT, INK, PALETTE};
 
 const SIZE: (u32, u32) = (1240, 620);
 
-/// The lower end of the axis, as a negative power of two. It is below 2^-80, so that the line at
-/// 2^-80 is not at the edge.
+/// The lower end of the axis is two to the power of minus this number. It is below 2^-80, so that
+/// the line at 2^-80 is not at the edge.
 const BITS_MAX: f64 = 88.0;
 
 const BLOCKS_MAX: f64 = 110.0;
@@ -19,8 +19,8 @@ const BLOCKS_MAX: f64 = 110.0;
 type Panel<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 impl Study {
-    /// Draws the plot as SVG: measurements as points, fits as lines down to 2^-80, and the paper's
-    /// bound.
+    /// Draws the plot as SVG: measurements as points, fits as lines to the end of the axes, and the
+    /// paper's bound.
     ///
     /// # Errors
     /// [`LabError::Plot`] if the plot cannot be drawn.

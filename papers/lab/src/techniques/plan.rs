@@ -39,10 +39,11 @@ pub struct TechniquesPlan {
     pub seed: u64,
 }
 
-/// The leaf level of the smallest tree that has both a tree top and levels below it.
+/// The minimum level of the leaves. Such a tree still has levels on the client, with
+/// `large_tree_top_levels`, and levels in storage.
 const LEAF_LEVEL_MIN: u8 = 8;
 
-/// The leaf level of the deepest tree that fits in memory, where it takes several gigabytes.
+/// The maximum level of the leaves. Such a tree takes several gigabytes of memory.
 const LEAF_LEVEL_MAX: u8 = 20;
 
 /// The minimum number of levels in storage.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Comparison, Counts, TechniquesPlan};
 use crate::{Experiment, LabError, Trace};
 
-/// The results of the techniques table: a row for each technique, over all traces.
+/// The results of the techniques table: a row for each technique, under all workloads.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Results {
     /// The version of the engine.

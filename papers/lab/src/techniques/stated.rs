@@ -36,7 +36,7 @@ enum Count {
 /// The workloads under which the counts are compared.
 #[derive(Clone, Copy)]
 enum On {
-    /// The traces, or all workloads without traces.
+    /// The traces, or all workloads if there are no traces.
     Programs,
     /// The workload of this name.
     One(&'static str),

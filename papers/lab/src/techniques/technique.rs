@@ -53,7 +53,7 @@ pub(super) enum Top {
     /// The number of levels that leaves as many levels in storage as in the paper: 15, or 60 slots
     /// per path.
     LikePaths,
-    /// The number of levels in the paper: ten.
+    /// The number of levels in the paper: ten, or fewer in a small tree.
     LikeClient,
 }
 

@@ -9,8 +9,8 @@ use super::*;
 use crate::counting::{Counting, assert_survive_their_file, results_of};
 use crate::{Experiment, LabError, Trace, Workload};
 
-/// The results of the quick table, with a trace of a few lines that is repeated. They are computed
-/// once.
+/// The results of the quick table, with a synthetic trace as an additional workload. They are
+/// computed once.
 static QUICK: LazyLock<Results> = LazyLock::new(|| results(&TechniquesPlan::quick(), 2));
 
 fn trace() -> Trace {

@@ -60,17 +60,17 @@ const KEYS: [(&str, &str); 8] = [
 /// Replaces the keys in a message of the simulator with the switches that set them.
 pub(crate) fn in_switches(message: &str) -> String {
     let is_of_key = |letter: char| letter.is_ascii_lowercase() || letter == '_';
-    let mut said = String::new();
+    let mut text = String::new();
     let mut rest = message;
     while let Some(start) = rest.find(is_of_key) {
         let (before, from) = rest.split_at(start);
         let (word, after) =
             from.split_at(from.find(|letter| !is_of_key(letter)).unwrap_or(from.len()));
         let switch = KEYS.iter().find(|(key, _)| *key == word).map_or(word, |(_, switch)| switch);
-        said.extend([before, switch]);
+        text.extend([before, switch]);
         rest = after;
     }
-    said + rest
+    text + rest
 }
 
 #[cfg(test)]
@@ -104,14 +104,14 @@ mod tests {
 
     #[test]
     fn keys_become_switches_and_other_words_stay() {
-        for (said, typed) in [
+        for (message, typed) in [
             ("set fetch_room to 1, or", "set --fetch-room to 1, or"),
             ("plb_ways = 3: must divide the 16", "--plb-ways = 3: must divide the 16"),
             ("leave context_switch out", "leave --context-switch out"),
             ("my_fan_out", "my_fan_out"),
             ("", ""),
         ] {
-            assert_eq!(in_switches(said), typed);
+            assert_eq!(in_switches(message), typed);
         }
     }
 }

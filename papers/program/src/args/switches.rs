@@ -226,7 +226,7 @@ const CYCLES_MAX: u64 = 1_000_000;
 
 pub(crate) fn pace(text: &str) -> Result<Pace, String> {
     let (name, cycles) = text.split_once(':').unwrap_or((text, CYCLES));
-    // A path may start where the one before it ended.
+    // A gap may be 0: a path may start when the previous path ends.
     let min = u64::from(name != "gap");
     let cycles = cycles.parse().ok().filter(|cycles| (min..=CYCLES_MAX).contains(cycles));
     let cycles = cycles.ok_or_else(|| format!("cycles must be from {min} to {CYCLES_MAX}"))?;

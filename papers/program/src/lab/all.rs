@@ -39,8 +39,8 @@ pub(crate) struct AllArgs {
     runs: RunsArgs,
 }
 
-/// Runs `oblivio-lab run`: all experiments that make figures, in sequence, and a report of all
-/// figures.
+/// Runs `oblivio-lab run` without the name of an experiment. Performs those of evaluation, blocks,
+/// dram, roram and links that make the chosen figures, and writes a report of these figures.
 pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
     let AllArgs { quick, figure, output, json, runs } = args;
     // Figures that take a night are made only if `--figure` names them.

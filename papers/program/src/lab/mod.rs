@@ -131,21 +131,21 @@ fn perform<E: Experiment>(
 ) -> Result<ExperimentOutput, ProgramError> {
     let output_dir = OutputDir::prepare(output)?;
     output_dir.refuse_directory(E::RESULTS)?;
-    let (runs_path, file, kept) = match experiment.runs_file() {
+    let (runs_path, file, recorded) = match experiment.runs_file() {
         None => (None, None, Vec::new()),
         Some(name) => {
-            let (file, kept) = RunsFile::open(&output_dir, name)?;
-            (Some(output_dir.path(name)), Some(file), kept)
+            let (file, recorded) = RunsFile::open(&output_dir, name)?;
+            (Some(output_dir.path(name)), Some(file), recorded)
         }
     };
     let host = LabHost::new(file, E::STEPS);
-    let results = experiment.run(&kept, threads, &host)?;
+    let results = experiment.run(&recorded, threads, &host)?;
     let (runs, seconds) = host.finish();
 
     let runs = runs.map(|runs| format!("{runs}, ")).unwrap_or_default();
     let mut end = vec![format!("{runs}{seconds:.0} s")];
     end.extend(runs_path.map(|path| format!("runs     {}", path.display())));
-    let mut keep = |what: &str, file: &str, contents: &str| -> Result<(), ProgramError> {
+    let mut write = |what: &str, file: &str, contents: &str| -> Result<(), ProgramError> {
         let path = output_dir.write(file, contents)?;
         end.push(format!("{what:8} {}", path.display()));
         Ok(())
@@ -153,14 +153,14 @@ fn perform<E: Experiment>(
     let json = E::to_json(&results)?;
     let figures = E::figures(&results);
     if E::RESULTS != FIGURES_FILE {
-        keep("results", E::RESULTS, &json)?;
+        write("results", E::RESULTS, &json)?;
     }
     if !figures.is_empty() || E::RESULTS == FIGURES_FILE {
         let figures = serde_json::to_string_pretty(&figures).map_err(LabError::from)?;
-        keep("figures", FIGURES_FILE, &figures)?;
+        write("figures", FIGURES_FILE, &figures)?;
     }
     for (file, picture) in E::pictures(&results)? {
-        keep("plot", file, &picture)?;
+        write("plot", file, &picture)?;
     }
     Ok(ExperimentOutput { figures, text: E::text(&results), results: json, end: end.join("\n") })
 }

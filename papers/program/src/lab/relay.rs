@@ -15,7 +15,7 @@ use crate::error::ProgramError;
 /// The interval at which the main thread checks whether a signal has arrived.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// `oblivio-lab relay`.
+/// Runs `oblivio-lab relay`.
 pub(crate) fn relay(args: &RelayArgs) -> Result<(), ProgramError> {
     let cuts = args.cut_after.map(match args.cut_each {
         true => Cuts::each_after,

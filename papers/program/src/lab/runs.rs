@@ -107,8 +107,8 @@ pub(super) struct RunsFile {
 
 impl RunsFile {
     /// Opens the file `name`, and returns its records. If a compressed file exists, and the file is
-    /// missing or holds only the first part of its contents, unpacks the compressed file first.
-    /// Drops a torn last line.
+    /// missing or holds only the first part of the unpacked contents, unpacks the compressed file
+    /// first. Drops a torn last line. Fails if another process has locked the file.
     pub(super) fn open<R: DeserializeOwned>(
         directory: &OutputDir,
         name: &str,
@@ -193,7 +193,7 @@ pub(super) const VERSION: &str = match option_env!("OBLIVIO_COMMIT") {
 };
 
 impl LabHost {
-    /// Creates a host whose progress bar counts `steps`.
+    /// Creates a host whose progress bar counts steps. `steps` is their name, in the plural.
     pub(super) fn new(file: Option<RunsFile>, steps: &str) -> Self {
         Self {
             stopwatch: Stopwatch::start(),
@@ -205,7 +205,7 @@ impl LabHost {
     }
 
     /// Ends the progress bar. Returns the number of runs in words, if any were counted, and the
-    /// seconds.
+    /// seconds since the host was created.
     pub(super) fn finish(self) -> (Option<String>, f64) {
         self.bar.finish_and_clear();
         let runs = self.runs.into_inner();

@@ -299,7 +299,8 @@ mod tests {
         assert_eq!(results.measured.len(), 4);
         for point in &results.measured {
             let MeasuredTree { servers, colluding, .. } = point.shape;
-            // The client sends a share to each server that has no seed, and gets one from each.
+            // The client sends a share to each server that has no seed, and receives a share from
+            // every server.
             let [sent, answers] = [servers - colluding, servers].map(f64::from);
             assert_eq!((point.access.whole.count, point.eviction.whole.count), (15, 1));
             // Shares of the block and of the query, plus message headers.

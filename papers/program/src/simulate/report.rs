@@ -14,7 +14,7 @@ pub(super) struct Report {
     pub(super) outcome: Outcome,
     /// Wall-clock seconds of the whole run.
     pub(super) seconds: f64,
-    /// Wall-clock seconds of the run after the warm-up.
+    /// Wall-clock seconds of the run after the warm-up; `None` if the run ended within the warm-up.
     pub(super) measured_seconds: Option<f64>,
 }
 
@@ -71,7 +71,7 @@ impl Report {
         format!("{:.2} of {peak:.1} GB/s{}", self.gb_per_second(), hits.unwrap_or_default())
     }
 
-    /// The energy of DRAM, if the chips' currents are known.
+    /// Describes the energy of DRAM, if the chips' currents are known.
     fn energy(&self) -> Option<String> {
         let energy = self.outcome.dram_energy(&self.spec).ok()?;
         let (total, lines) = (energy.total(), self.outcome.memory.dram.lines());

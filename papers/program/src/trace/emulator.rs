@@ -61,7 +61,8 @@ impl Emulator {
     }
 }
 
-/// Finds the path of a program that the emulator can run.
+/// Finds the path of the program `name`. Refuses a file that is not ELF, such as a script, since
+/// the emulator cannot run it.
 pub(super) fn program(name: &OsStr) -> Result<PathBuf, ProgramError> {
     let path = on_path(name).ok_or_else(|| {
         let name = name.display();

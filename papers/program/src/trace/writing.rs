@@ -16,7 +16,7 @@ const TRACE: FileKind = FileKind::public("a trace of a program", |start| {
 });
 
 /// Writes `trace` to `path` in USIMM's format, with gzip if the name ends in `.gz`. An existing
-/// file is replaced once the new one is complete.
+/// trace is replaced once the new file is complete. A file of another kind is not replaced.
 pub(super) fn write_recorded(trace: &Trace, path: &Path) -> Result<(), ProgramError> {
     let output = OutputTarget::begin(path, TRACE)?;
     let is_gzip = path.extension().is_some_and(|extension| extension == "gz");

@@ -67,8 +67,8 @@ fn after_an_interruption_only_missing_runs_are_made() {
     assert_eq!(code, 0, "{remark}");
     assert!(remark.contains("is torn and was dropped"), "{remark}");
     let whole = text(&dir, "results.jsonl");
-    let (last, kept) = (runs.lines().count() - 1, whole.lines().zip(runs.lines()));
-    assert_eq!(kept.take_while(|(now, before)| now == before).count(), last);
+    let (last, pairs) = (runs.lines().count() - 1, whole.lines().zip(runs.lines()));
+    assert_eq!(pairs.take_while(|(now, before)| now == before).count(), last);
     assert_eq!(whole.lines().count(), last + 1);
     assert_eq!(text(&dir, "figures.json"), figures);
 
@@ -263,8 +263,8 @@ fn recorded_figures_are_drawn_without_traces_and_without_runs() {
     succeeds(&dir, &fig11);
     let (runs, figures) = (text(&dir, "results.jsonl"), text(&dir, "figures.json"));
     let recorded = format!("{fig11} --recorded");
-    let said = succeeds(&dir, &recorded);
-    assert!(said.contains("| mcf ") && said.contains("42 runs"), "{said}");
+    let output = succeeds(&dir, &recorded);
+    assert!(output.contains("| mcf ") && output.contains("42 runs"), "{output}");
     let again = text(&dir, "figures.json");
     // The origin of the figures names the samples.
     assert!(figures.contains("(the samples, the first 3000 records"), "{figures}");
@@ -279,11 +279,11 @@ fn recorded_figures_are_drawn_without_traces_and_without_runs() {
     assert!(fails_with(&dir, &format!("{recorded} --traces out"), 2).contains("--traces"));
     // If no run is recorded, none is made, and existing figures stay.
     let before = text(&dir, "figures.json");
-    let said = fails_with(&dir, &format!("{recorded} --channels 1"), 3);
-    assert!(said.contains("figures is recorded in --output"), "{said}");
+    let output = fails_with(&dir, &format!("{recorded} --channels 1"), 3);
+    assert!(output.contains("figures is recorded in --output"), "{output}");
     assert_eq!(text(&dir, "figures.json"), before);
-    let said = fails_with(&dir, &recorded.replace("--output out", "--output oot"), 3);
-    assert!(said.contains("there are no recorded runs in oot: name the directory"), "{said}");
+    let output = fails_with(&dir, &recorded.replace("--output out", "--output oot"), 3);
+    assert!(output.contains("there are no recorded runs in oot: name the directory"), "{output}");
     assert!(!dir.path().join("oot").exists());
 }
 

@@ -158,8 +158,8 @@ fn assert_is_drawn_again(dir: &TempDir, command: &str, results: &str, parts: &[&
         assert!(report.contains("page.html") && size(dir, "page.html") > 0, "{report}");
     }
     let json = succeeds(dir, &format!("run {command} --output out --json"));
-    let kept = fs::read_to_string(dir.path().join("out").join(results)).unwrap();
-    assert_eq!(json.trim_end(), kept.trim_end());
+    let stored = fs::read_to_string(dir.path().join("out").join(results)).unwrap();
+    assert_eq!(json.trim_end(), stored.trim_end());
     let results: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(results["experiment"], name);
     results

@@ -74,23 +74,23 @@ fn a_pipe_is_neither_a_manifest_nor_a_machine_nor_a_trace_nor_a_result() {
         "report pipe --output page.html",
         "draw pipe",
     ] {
-        let (code, said) = ended(&dir, command_line);
-        assert_eq!(code, 3, "{command_line}: {said}");
-        assert!(said.contains("not a regular file; give a file"), "{command_line}: {said}");
+        let (code, stderr) = ended(&dir, command_line);
+        assert_eq!(code, 3, "{command_line}: {stderr}");
+        assert!(stderr.contains("not a regular file; give a file"), "{command_line}: {stderr}");
     }
-    let (code, said) = ended(&dir, "run evaluation --quick --figure made --output out");
-    assert!(code == 4 && said.contains("choose another --output"), "{code}: {said}");
+    let (code, stderr) = ended(&dir, "run evaluation --quick --figure made --output out");
+    assert!(code == 4 && stderr.contains("choose another --output"), "{code}: {stderr}");
     // A device never ends, and a directory cannot be replaced by a file: both are found before the
     // first run.
     fs::remove_file(dir.path().join("out/results.jsonl")).unwrap();
     std::os::unix::fs::symlink("/dev/full", dir.path().join("out/results.jsonl")).unwrap();
-    let (code, said) = ended(&dir, "run evaluation --quick --figure made --output out");
-    assert!(code == 4 && said.contains("is no regular file"), "{code}: {said}");
+    let (code, stderr) = ended(&dir, "run evaluation --quick --figure made --output out");
+    assert!(code == 4 && stderr.contains("is no regular file"), "{code}: {stderr}");
     fs::create_dir_all(dir.path().join("there/figures.json")).unwrap();
-    let (code, said) = ended(&dir, "run evaluation --quick --figure made --output there");
-    assert!(code == 4 && said.contains("figures.json is a directory"), "{code}: {said}");
-    let (code, said) = ended(&dir, "simulate traces --levels 12");
-    assert!(code == 3 && said.contains("is a directory"), "{code}: {said}");
+    let (code, stderr) = ended(&dir, "run evaluation --quick --figure made --output there");
+    assert!(code == 4 && stderr.contains("figures.json is a directory"), "{code}: {stderr}");
+    let (code, stderr) = ended(&dir, "simulate traces --levels 12");
+    assert!(code == 3 && stderr.contains("is a directory"), "{code}: {stderr}");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_pipe_with_the_name_of_a_tree_is_replaced() {
     let tree = fs::read_dir(dir.path().join("trees")).unwrap().next().unwrap().unwrap().path();
     fs::remove_file(&tree).unwrap();
     make_pipe(&tree);
-    let (code, said) = ended(&dir, &format!("{RUN} --output second"));
-    assert!(code == 0 && said.contains("is unusable and is made again"), "{code}: {said}");
+    let (code, stderr) = ended(&dir, &format!("{RUN} --output second"));
+    assert!(code == 0 && stderr.contains("is unusable and is made again"), "{code}: {stderr}");
     assert!(fs::metadata(&tree).unwrap().is_file());
 }

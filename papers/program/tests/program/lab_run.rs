@@ -12,9 +12,9 @@ use crate::common::{fails_with, succeeds};
 fn figures_of_all_experiments_are_made_and_reported() {
     let dir = TempDir::new().unwrap();
     let run = "run --quick --figure tiny07 fig06 dram roram links";
-    let said = succeeds(&dir, run);
+    let output = succeeds(&dir, run);
     for part in ["stated numbers agree", "9 runs", "1 run,", "lab-results/report.html"] {
-        assert!(said.contains(part), "no {part:?} in {said}");
+        assert!(output.contains(part), "no {part:?} in {output}");
     }
     let text = |name: &str| fs::read_to_string(dir.path().join("lab-results").join(name)).unwrap();
     let page = text("report.html");

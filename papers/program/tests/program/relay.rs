@@ -34,10 +34,10 @@ impl Relay {
     /// Terminates the relay, and returns its remaining output.
     fn end(mut self) -> String {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
-        let mut said = String::new();
-        self.lines.read_to_string(&mut said).unwrap();
+        let mut output = String::new();
+        self.lines.read_to_string(&mut output).unwrap();
         assert!(self.child.wait().unwrap().success());
-        said
+        output
     }
 }
 
@@ -87,10 +87,10 @@ fn a_relay_cuts_after_the_given_number_of_bytes() {
         let _ = server.read_to_end(&mut asked);
         assert_eq!(asked.len(), 1024);
     }
-    let said = relay.end();
+    let output = relay.end();
     assert!(
-        said.contains("up       2048 bytes, 2 turns") && said.contains("2 of them cut"),
-        "{said}"
+        output.contains("up       2048 bytes, 2 turns") && output.contains("2 of them cut"),
+        "{output}"
     );
 }
 

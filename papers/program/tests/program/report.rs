@@ -36,10 +36,10 @@ fn dir_with_figures() -> TempDir {
 fn figures_of_all_files_come_on_one_page() {
     let dir = dir_with_figures();
     let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
-    let said =
+    let output =
         succeeds(&dir, "report b.json a.json --output out.html --markdown out.md --when 'May <1>'");
     assert_eq!(
-        said,
+        output,
         "1 of 2 stated numbers agree (differ: 1)\nreport   out.html\nmarkdown out.md\n"
     );
     let page = read("out.html");

@@ -63,10 +63,10 @@ fn a_program_is_switched_out_now_and_then() {
     assert_eq!(tally(&alone, "context_switches"), 0);
     assert!(tally(&switched, "context_switches") > 5, "{switched}");
     assert!(switched["outcome"]["cycles"].as_u64() > alone["outcome"]["cycles"].as_u64());
-    let said = succeeds(&dir, &format!("{SMALL} --context-switch 100000"));
+    let output = succeeds(&dir, &format!("{SMALL} --context-switch 100000"));
     assert!(
-        said.contains("switched out") && !succeeds(&dir, SMALL).contains("switched out"),
-        "{said}"
+        output.contains("switched out") && !succeeds(&dir, SMALL).contains("switched out"),
+        "{output}"
     );
     fails_with(&dir, &format!("{SMALL} --context-switch 10"), 2);
     let refused = fails_with(&dir, &format!("{SMALL} --variant rho --context-switch 100000"), 2);
@@ -106,7 +106,7 @@ fn a_warm_up_of_the_whole_trace_is_reported() {
     }
 }
 
-/// Checks that each switch on the command line changes the outcome of the run.
+/// Checks that each of these switches changes the outcome of a run.
 #[test]
 fn each_switch_changes_the_outcome() {
     const BUSY: &str = "--made uniform --records 2000";
@@ -183,10 +183,10 @@ fn switches_that_change_nothing_are_named() {
         ("--variant rho --fill-small-tree", "this machine: --fill-small-tree\n"),
         ("--fill-llc 1000 --fill-small-tree", "this machine: --fill-small-tree\n"),
     ] {
-        let said = remarks(typed);
+        let output = remarks(typed);
         assert!(
-            said.contains(&format!("without effect on {idle}")) || said.contains(idle),
-            "{typed}: {said}"
+            output.contains(&format!("without effect on {idle}")) || output.contains(idle),
+            "{typed}: {output}"
         );
     }
     for typed in [
@@ -200,12 +200,12 @@ fn switches_that_change_nothing_are_named() {
         assert_eq!(remarks(typed), "", "{typed}");
     }
     let printed = "--made uniform --records 5 --levels 24 --whole-chip --pages as-is --print-spec";
-    let said = oblivio(&dir, &format!("simulate {printed}")).2;
+    let output = oblivio(&dir, &format!("simulate {printed}")).2;
     let idle = "without effect on what is printed: --whole-chip, --pages, --made, --records\n";
-    assert!(said.contains(idle), "{said}");
+    assert!(output.contains(idle), "{output}");
     let unused = "simulate --variant none --pace gap:777 --print-spec";
-    let (_, spec, said) = oblivio(&dir, unused);
-    assert!(spec.contains("gap = 777") && said.is_empty(), "{said}");
+    let (_, spec, output) = oblivio(&dir, unused);
+    assert!(spec.contains("gap = 777") && output.is_empty(), "{output}");
     let spec = succeeds(&dir, "simulate --variant none --print-spec");
     fs::write(dir.path().join("none.toml"), spec).unwrap();
     let run = "simulate --made uniform --records 500 --spec none.toml";

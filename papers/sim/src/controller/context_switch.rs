@@ -14,7 +14,8 @@
 
 use crate::{Cycle, SimError};
 
-/// The maximum number of evictions of a flush. A stash is always empty after fewer evictions.
+/// The maximum number of evictions of a flush. A stash normally becomes empty after far fewer. If
+/// it does not, the flush fails.
 const EVICTIONS_MAX: u64 = 100_000;
 
 /// Decides when the program is switched out, and tracks the flush of the ORAM's state.
@@ -22,12 +23,12 @@ const EVICTIONS_MAX: u64 = 100_000;
 pub(super) struct ContextSwitches {
     /// The time that the program runs between switches; `None` if it is never switched out.
     slice: Option<Cycle>,
-    /// The time of the next switch, provided that the program has run.
+    /// The time of the next switch, provided that a path has taken a slot since the last one.
     due: Cycle,
-    /// Whether the program has taken a slot since it was switched in. It must take at least one, or
-    /// it would never finish.
+    /// Whether any path has taken a slot since the program was switched in. There must be at least
+    /// one between two switches, or the program would never finish.
     has_run: bool,
-    /// Evictions of the current flush; `None` while the program runs.
+    /// The number of evictions of the current flush so far; `None` while the program runs.
     evictions: Option<u64>,
 }
 
@@ -54,7 +55,7 @@ impl ContextSwitches {
         self.evictions.is_some()
     }
 
-    /// Counts an eviction of the flush. Returns an error after too many evictions.
+    /// Counts an eviction of the flush. Returns an error after more than [`EVICTIONS_MAX`].
     pub(super) fn evict(&mut self) -> Result<(), SimError> {
         let evictions = self.evictions.get_or_insert(0);
         *evictions += 1;

@@ -32,7 +32,7 @@ pub(super) struct EarlyWriter {
     set: u64,
     rests_until: Cycle,
     coins: StdRng,
-    /// The number of early write-backs given up because the line was used again.
+    /// The number of early write-backs given up because the line was used again or evicted.
     pub(super) given_up: u64,
 }
 

@@ -70,7 +70,8 @@ impl Engine {
         self.oram.serve_on_client(block, &mut Op::Write(&self.zeros))
     }
 
-    /// Serves a request for a line, and remaps its block. `writes` matters only to ρ.
+    /// Serves a request for a line, and remaps its block. Only ρ treats reads and writes
+    /// differently.
     pub(super) fn access(&mut self, line: u64, writes: bool) -> Result<(), Error> {
         let block = self.block(line);
         match writes {
@@ -108,7 +109,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether this is ρ, with a small tree.
+    /// Whether the ORAM is ρ, which has a small tree.
     pub(super) fn has_small_tree(&self) -> bool {
         self.small_per_main > 0
     }
@@ -126,7 +127,7 @@ impl Engine {
         self.small_per_main > 0 && tree != MAIN_TREE
     }
 
-    /// Whether a line's block is in the small tree of ρ.
+    /// Whether a line's block is in the small tree of ρ or in that tree's stash.
     pub(super) fn is_in_small_tree(&self, line: u64) -> bool {
         self.oram.is_in_small_tree(self.block(line))
     }

@@ -6,7 +6,7 @@
 //!                            └file┘           └── coins of the requests: another seed
 //! ```
 //!
-//! With leaves on level 24, this state takes longer to make than many runs. It depends on no
+//! With leaves on level 24, making this state takes longer than many runs take. It depends on no
 //! request, so all runs of a specification can share it. It is stored as a [`Study`] that has
 //! served no request.
 
@@ -65,9 +65,9 @@ impl InitialOram {
 }
 
 impl OramSpec {
-    /// The specification of the [`Study`] whose initial state this ORAM can start from. It is the
-    /// main tree alone: a small tree in front of it is empty at first. `None` for RAW ORAM and
-    /// plain recursion.
+    /// The specification of the [`Study`] whose initial state this ORAM can start from. It
+    /// describes the main tree alone, since a small tree in front of it is empty at first. `None`
+    /// for RAW ORAM and plain recursion.
     pub fn studied(&self) -> Option<Self> {
         let main = Self { rho: None, remap: Remap::AtAccess, ..self.clone() };
         let is_one_tree = self.position_map == PositionMap::InTree;
@@ -129,7 +129,8 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Writes each of `blocks`. A sequential scan costs little more than one path per block.
+/// Writes each of `blocks`, and makes background evictions whenever the stash is full. A sequential
+/// scan costs little more than one path per block.
 fn write_each(oram: &mut dyn Front, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
     let zeros = vec![0; oram.block_bytes()];
     for block in blocks {

@@ -72,7 +72,8 @@ pub trait Bus {
     /// Reads a path and writes it back, starting at `start`.
     fn carry(&mut self, path: &PathAccess, start: Cycle) -> PathTimes;
 
-    /// Writes a path whose reads are answered from the queue of these writes.
+    /// Writes a path whose reads are answered from the queue of these writes. The path counts as
+    /// read at `start`.
     fn carry_writes(&mut self, path: &PathAccess, start: Cycle) -> PathTimes;
 
     /// Writes the tree top to memory, starting at `start`, and then reads it again. Returns the
@@ -94,8 +95,9 @@ pub struct ControllerSpec {
     /// Numbers of waiting write-backs at which write-backs gain or lose priority over reads.
     pub write_marks: WriteWatermarks,
     /// Whether DRAM answers the reads of evictions and dummies from the queue of their own writes.
-    /// Such a path costs half, and never stops retirement in machines whose paths do. No paper
-    /// mentions this, but published simulators seem to do it.
+    /// Such a path costs half, and never [stops
+    /// retirement](crate::processor::ProcessorSpec::paths_stop_retirement). No paper mentions this,
+    /// but published simulators seem to do it.
     #[serde(default)]
     pub write_queue_answers: bool,
     /// Cycles that the program runs until it is switched out and the ORAM's state on the chip is
@@ -182,7 +184,8 @@ pub(crate) fn check(oram: &OramSpec, spec: &ControllerSpec) -> Result<(), SimErr
 pub enum ControllerEvent<T> {
     /// A read is answered at this cycle.
     ReadAnswered(T, Cycle),
-    /// A waiting write-back is accepted at this cycle.
+    /// The write-back of a dirty line leaves the queue at this cycle: it starts, or is cancelled
+    /// because the LLC requests the line again.
     WriteBackAccepted(Cycle),
     /// The bus is busy reading a path of any purpose, or moving the tree top to memory and back.
     BusReading {
@@ -198,8 +201,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     /// `seed`.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if the specifications cannot be combined. [`SimError::Engine`] if the
-    /// engine does not support the ORAM.
+    /// [`SimError::Spec`] if the specifications cannot be combined, or `initial` belongs to another
+    /// one. [`SimError::Engine`] if the engine does not support the ORAM.
     pub fn new(
         oram: &OramSpec,
         spec: &ControllerSpec,
@@ -230,8 +233,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         })
     }
 
-    /// Requests `line` at `at`. The request is answered at once if the line's block is on the
-    /// client, or waits to be written.
+    /// Requests `line` at cycle `at`, as the read `name`. The request is answered at once if the
+    /// line's block is on the client, or waits to be written.
     ///
     /// # Errors
     /// [`SimError::Engine`] if the line does not exist.
@@ -255,7 +258,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     }
 
     /// Evicts a line from the LLC at `at`. If it is dirty, [`ControllerEvent::WriteBackAccepted`]
-    /// reports when its write-back is accepted. A clean line matters only to delayed remapping.
+    /// reports when its write-back leaves the queue. A clean line matters only to delayed
+    /// remapping.
     pub fn evict_line(&mut self, line: u64, is_dirty: bool, at: Cycle) {
         if is_dirty || self.remap == Remap::Delayed {
             self.requests.add_write(line, is_dirty, at);
@@ -278,7 +282,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     }
 
     /// Notes that a line left the LLC before the timed run begins. In ρ, this moves the block to
-    /// the small tree as in the timed run, by untimed paths. Otherwise it does nothing.
+    /// the small tree as in the timed run, by untimed paths. It does nothing without ρ, or for a
+    /// clean line unless remapping is delayed.
     ///
     /// # Errors
     /// [`SimError::Engine`] if the line does not exist.
@@ -479,7 +484,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// Whether a block that is put back would leave its old copy in the main tree.
+    /// Whether the write-back of `line` to the small tree leaves the block's old copy in the main
+    /// tree.
     fn keeps_old_copy(&self, line: u64) -> bool {
         self.old_copy == OldCopyPolicy::LeftBehind && !self.engine.is_in_small_tree(line)
     }

@@ -22,9 +22,9 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// The default pace, which reveals nothing about requests. Published runs on one channel take
-    /// 2131 cycles from path to path, and a path takes 1884 cycles. With T = 1000, this is a gap of
-    /// about 250.
+    /// The default pace, which reveals nothing about requests. Published runs with T = 1000 on one
+    /// channel take 2131 cycles from path to path. A path takes 1884 of these, which leaves a gap
+    /// of about 250.
     pub const DEFAULT: Self = Self::Gap(250);
 
     /// Whether start times are independent of requests. Only then do they reveal nothing.

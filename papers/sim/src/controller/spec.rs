@@ -55,7 +55,7 @@ pub enum Initial {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PositionMap {
-    /// In the tree of the data, behind a PLB (Freecursive ORAM).
+    /// In the tree of the data, behind a PLB, a cache of position-map blocks (Freecursive ORAM).
     #[default]
     InTree,
     /// Each level in a tree of its own, with the same load as the tree of the data: plain recursion
@@ -284,9 +284,9 @@ impl OramSpec {
         Ok(config)
     }
 
-    /// The trees of plain recursion, which hold tags. The first is the tree of the data. The others
-    /// have the same number of blocks per leaf, and each of their buckets has the slots of a leaf
-    /// of that tree.
+    /// The trees of plain recursion, which hold tags. The first is the tree of the data. Each other
+    /// tree has at most as many blocks per leaf, and all of its buckets have as many slots as a
+    /// leaf bucket of the data tree.
     pub(super) fn recursive_trees(&self) -> Result<Vec<TreeConfig>, SimError> {
         let slots = self.slots.last().copied().unwrap_or(0);
         let leaves = 1 << self.leaf_level();

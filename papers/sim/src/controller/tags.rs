@@ -274,7 +274,7 @@ impl<B: Scheme, W: AccessObserver<B>> Scheme for TagScheme<B, W> {
     }
 }
 
-/// Leaves out the pending prefetches, which affect only the running time.
+/// The image omits the pending prefetches, which affect only the running time.
 impl<B: Image, W: Image> Image for TagScheme<B, W> {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         self.observer.write_image(to)?;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::path_log::{PathAccess, Purpose};
 use crate::Cycle;
 
-/// Counts of a controller since it was created, or since they were cleared.
+/// Counts of a controller: for its whole run, or for the part after the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerTally {
     /// Paths for requested blocks (`PT_d`).
@@ -28,7 +28,7 @@ pub struct ControllerTally {
     pub write_backs: u64,
     /// Lines written back early. `write_backs` includes them.
     pub early_write_backs: u64,
-    /// Early write-backs given up because the line was used again.
+    /// Early write-backs given up because the line was used again or evicted.
     pub early_given_up: u64,
     /// Cycles in which a path was in progress.
     pub busy: Cycle,

@@ -42,7 +42,7 @@ impl Bus for FixedBus {
     }
 }
 
-/// A controller, a cache that stays unused, and the events so far.
+/// A controller on a [`FixedBus`], an LLC for early write-backs, and the events so far.
 struct Bench {
     controller: Controller<FixedBus, usize>,
     cache: Cache,
@@ -422,8 +422,8 @@ fn evictions_and_dummies_may_be_answered_from_the_write_queue() {
     assert_eq!(bench.reads.iter().filter(|(from, until)| from == until).count() as u64, halved);
 }
 
-/// The stash is empty at a switch, and nothing else happens until the tree top is back. A program
-/// without requests is not switched out again.
+/// The stash is empty at a switch, and nothing else happens until the tree top is back. At a free
+/// pace, a program without requests is not switched out again.
 #[test]
 fn a_program_is_switched_out_with_an_empty_stash() {
     const SLICE: Cycle = 30_000;
@@ -479,8 +479,8 @@ fn a_program_is_switched_out_with_an_empty_stash() {
     assert!(evictions > 100, "{evictions}");
 }
 
-/// Lines that the LLC holds at first are taken out of the ORAM by untimed paths, and the timed run
-/// begins with a whole round.
+/// With delayed remapping, lines that the LLC holds at first are taken out of the ORAM by untimed
+/// paths. In ρ, the timed run begins with a whole round.
 #[test]
 fn what_is_held_at_first_is_out_of_an_oram_with_delayed_remapping() {
     for oram in [OramSpec { remap: Remap::Delayed, ..in_sets() }, with_delayed_rho(), small()] {
@@ -591,7 +591,7 @@ fn an_initial_oram_serves_its_own_specification_alone() {
         let initial = InitialOram::Made(study.into());
         Controller::<_, usize>::new(spec, &spec_of_time, bus, initial, 1)
     };
-    // Baseline's tree is also the main tree of ρ, and the tree of delayed remapping.
+    // The tree of the baseline is also the main tree of ρ, and the tree of delayed remapping.
     for spec in [small(), with_rho(), with_delayed_rho()] {
         begin(&spec, &small()).unwrap().check_invariants().unwrap();
     }

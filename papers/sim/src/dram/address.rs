@@ -69,7 +69,8 @@ pub(super) struct AddressMap {
     bank: Bits,
     row: Bits,
     bits: u32,
-    /// The number of neighbouring lines that lie in a single row of each bank they touch.
+    /// The number of neighbouring lines that lie in a single row of each bank they touch, if `row`
+    /// precedes `column` in the address order.
     row_span: u64,
 }
 
@@ -120,7 +121,7 @@ impl AddressMap {
     }
 }
 
-/// Parses an address order, in which each part must occur once.
+/// Parses an address order. Each field must occur once, `group` only for parts with bank groups.
 fn parse(spec: &DramSpec) -> Result<Vec<AddressField>, SimError> {
     let order = &spec.address_order;
     let wrong = |what: String| SimError::Spec(format!("address_order = \"{order}\": {what}"));

@@ -21,8 +21,8 @@ pub const IN_FLIGHT: usize = 128;
 const BUCKET_LINES: u64 = 4;
 /// Buckets of a path below the tree top.
 const PATH_BUCKETS: usize = 15;
-/// Clocks from one request to the next in an unloaded measurement. The previous request completes
-/// within this time.
+/// Clocks from the completion of a read to the arrival of the next read, in an unloaded
+/// measurement. By then, no earlier command delays the next read, except a refresh.
 const REST: std::ops::Range<Clock> = 60..140;
 
 /// A load of requests without pauses.
@@ -51,8 +51,9 @@ impl Load {
         Self::PathLike,
     ];
 
-    /// The first `count` requests to a DRAM of `lines` lines (a power of two), up to the end of the
-    /// last path. Each has a line, and whether it reads or writes.
+    /// The first `count` requests to a DRAM of `lines` lines (a power of two). Each has a line, and
+    /// whether it reads or writes. [`Self::PathLike`] completes its last path, so it may return
+    /// more.
     pub fn requests(self, lines: u64, count: usize, seed: u64) -> Vec<(u64, AccessKind)> {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut coin = move || rng.random::<u64>();
@@ -84,8 +85,8 @@ impl Load {
         }
     }
 
-    /// Bandwidth of `channels` of `spec` under this load in GB/s (10⁹), from the first clock to the
-    /// end of the last burst of `count` requests.
+    /// Bandwidth under this load in GB/s (10⁹) of `channels` channels of `spec`, from the first
+    /// clock to the end of the last burst. The load has `count` requests, as in [`Self::requests`].
     ///
     /// # Errors
     /// The errors of [`Dram::new`].
@@ -142,7 +143,7 @@ pub enum Unloaded {
 }
 
 impl Unloaded {
-    /// Average clocks of a read, over `count` reads.
+    /// Average clocks of a read on `channels` channels of `spec`, over `count` reads.
     ///
     /// # Errors
     /// The errors of [`Dram::new`].

@@ -40,7 +40,7 @@ pub(super) struct Channel {
     /// The number of reads in the backlog.
     reads_behind: usize,
     view: View,
-    /// The age of the next request that enters a window.
+    /// The age number for the next request that enters a window.
     age: u64,
     /// Completions in order of time.
     done: VecDeque<Completion>,
@@ -88,12 +88,13 @@ impl Channel {
         self.done.front().map(|done| done.clock)
     }
 
-    /// The time of the latest known completion.
+    /// The time of the latest known completion that the caller has not taken yet.
     pub(super) fn last_done(&self) -> Option<Clock> {
         self.done.back().map(|done| done.clock)
     }
 
-    /// Completion time of the last read whose command was sent.
+    /// The latest completion time among the reads whose command was sent or that a waiting write
+    /// answered.
     pub(super) fn last_read(&self) -> Option<Clock> {
         self.last_read
     }

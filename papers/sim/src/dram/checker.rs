@@ -47,7 +47,7 @@ impl Checker {
         self.commands
     }
 
-    /// Returns the first violation of a rule, if any.
+    /// Checks that the commands so far broke no rule.
     ///
     /// # Errors
     /// The description of the first violation.
@@ -117,7 +117,8 @@ struct Burst {
 struct Rules<'a>(&'a DramSpec);
 
 impl Rules<'_> {
-    /// Checks that the row of the command is open or closed, as the command needs.
+    /// Checks that the bank and the row exist, and that the row is open or closed, as the command
+    /// needs.
     fn check_state(&self, past: &Past, new: Command) -> Result<(), String> {
         let open = past.open_rows.get(&(new.rank, new.bank));
         let rank_open = past.open_rows.keys().any(|(rank, _)| *rank == new.rank);
@@ -242,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks commands to two banks of a rank, given as clock, bank, row and kind.
+    /// Checks commands to banks of one rank, given as clock, bank, row and kind.
     fn verdict(commands: &[(Clock, u32, u32, CommandKind)]) -> Result<(), String> {
         let spec = DramSpec::built_in("DDR3-1600").unwrap();
         let mut checker = Checker::new(&spec, 1);
@@ -286,8 +287,8 @@ mod tests {
         assert_eq!(checker.verdict(), Ok(()));
         checker.passed(2 * 6240);
         let found = checker.verdict().unwrap_err();
-        let said = "clock 12480, channel 1: tREFI: rank 0 was refreshed 0 times instead of 2";
-        assert_eq!(found, said);
+        let expected = "clock 12480, channel 1: tREFI: rank 0 was refreshed 0 times instead of 2";
+        assert_eq!(found, expected);
     }
 
     #[test]

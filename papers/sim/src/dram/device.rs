@@ -42,14 +42,15 @@ enum Relation {
     Channel,
 }
 
-/// Minimum distances between commands that the specification does not give directly.
+/// Minimum distances between commands, in the form in which the device looks them up.
 #[derive(Clone, Debug)]
 struct Distances {
+    /// Clocks from an activate to an activate of another bank in the rank, by their [`Relation`].
     activate: [Clock; 2],
     /// Clocks from a read or write to a later read or write of any bank, by the two kinds and the
     /// relation of the banks: `[first][later][relation]`.
     column: [[[Clock; 3]; 2]; 2],
-    /// Clocks from a read or write to a precharge of the bank.
+    /// Clocks from a read or write to a precharge of the bank, by the kind of access.
     precharge: [Clock; 2],
 }
 
@@ -70,7 +71,7 @@ pub(super) struct Device {
     faw: Clock,
     rfc: Clock,
     distances: Distances,
-    /// Clocks from a read or write to the end of its burst.
+    /// Clocks from a read or write to the end of its burst, by the kind of access.
     latency: [Clock; 2],
     log2_group: u32,
     log2_rank: u32,
@@ -169,7 +170,7 @@ impl Device {
         self.bus = at + 1;
     }
 
-    /// Closes the open row of a bank, and returns its number.
+    /// Closes the open row of bank `number`, and returns the row's number; 0 if no row is open.
     pub(super) fn precharge(&mut self, at: Clock, number: u32) -> u32 {
         self.open_banks &= !(1 << number);
         let bank = &mut self.banks[number as usize];

@@ -2,9 +2,10 @@
 //! sheet currents.
 //!
 //! A chip draws IDD3N while a row is open. A command draws the difference between its current and
-//! IDD3N, for the time over which the data sheet measured it. DRAM vendors recommend this
-//! calculation. Rows stay open until another row is needed or the rank is refreshed, so all time
-//! counts as time with an open row. The energy of pins and termination is not included.
+//! IDD3N, for the time over which the data sheet measured it. For an activate with its precharge,
+//! IDD2N replaces IDD3N after tRAS. DRAM vendors recommend this calculation. Rows stay open until
+//! another row is needed or the rank is refreshed, so all time counts as time with an open row. The
+//! energy of pins and termination is not included.
 
 use serde::Deserialize;
 
@@ -105,8 +106,8 @@ impl Currents {
         Err(SimError::Spec(format!("no currents known for {name}; known are {names}")))
     }
 
-    /// The energy of `channels` of `spec` with the commands of `tally`, over `microseconds`. Each
-    /// rank is refreshed once per tREFI.
+    /// The energy of `channels` channels of `spec` with the commands of `tally`, over
+    /// `microseconds`. Each rank is refreshed once per tREFI.
     pub fn energy(
         &self,
         spec: &DramSpec,

@@ -11,8 +11,9 @@
 //! the channel after the last line of the bucket above.
 //!
 //! The storage layout of `oblivio_core` gives each subtree its own row. If the levels do not divide
-//! evenly, each leaf then gets a row. So here the topmost group of levels is the small one, and a
-//! subtree takes the smallest power-of-two part of a row that holds it.
+//! evenly, the lowest subtrees are small and leave most of their rows empty. So here the topmost
+//! group of levels is the small one, and a subtree takes the smallest power-of-two part of a row
+//! that holds it.
 
 use std::ops::Range;
 
@@ -23,7 +24,8 @@ use crate::SimError;
 pub enum LayoutOrder {
     /// In order of level, and from left to right.
     Heap,
-    /// Subtrees that fill `row_span` lines: see [`Dram::row_span`](super::Dram::row_span).
+    /// Subtrees of at most `row_span` lines, if a bucket is no larger: see
+    /// [`Dram::row_span`](super::Dram::row_span).
     Subtrees {
         /// The number of lines that should hold a subtree: a power of two.
         row_span: u64,
@@ -95,7 +97,8 @@ impl BucketLines {
     /// Lays out a tree with `slots[level]` lines of blocks in each bucket, and `header_lines` more.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if a level below a level with slots has none, or the tree is too large.
+    /// [`SimError::Spec`] if `order` has invalid numbers, a level below a level with slots has
+    /// none, or the tree is too large.
     pub fn new(slots: &[u64], header_lines: u64, order: LayoutOrder) -> Result<Self, SimError> {
         order.check()?;
         let on_chip = slots.iter().take_while(|slots| **slots == 0).count();
@@ -124,8 +127,9 @@ impl BucketLines {
         self.lines
     }
 
-    /// The lines of a bucket, headers first. `index` is the lowest `level` bits of the labels of
-    /// the bucket's leaves, as in `oblivio_core`. A level on chip has no lines.
+    /// The lines of a bucket, headers first. All leaves below the bucket have the same lowest
+    /// `level` bits in their labels: the `index`, as in `oblivio_core`. A level on chip has no
+    /// lines.
     ///
     /// # Panics
     /// If the tree lacks this level.
@@ -215,8 +219,9 @@ impl Subtree {
     }
 }
 
-/// The end of each group of levels, from the top. A group has the maximum number of levels that fit
-/// into a row. Groups are formed from the leaves upwards, so the topmost group is the small one.
+/// The end of each group of levels, from the top. In [`LayoutOrder::Heap`], each level is a group.
+/// Otherwise, a group has the maximum number of levels whose subtrees fit into `row_span` lines.
+/// Groups are formed from the leaves upwards, so the topmost group is the small one.
 fn group_ends(sizes: &[u64], order: LayoutOrder) -> Vec<usize> {
     let Some(row_span) = order.row_span() else { return (1..=sizes.len()).collect() };
     let mut ends = Vec::new();
@@ -250,7 +255,7 @@ mod tests {
     /// The average number of rows that the commands for a path open.
     fn rows_of_a_path(channels: u32, order: LayoutOrder) -> f64 {
         const PATHS: u64 = 100;
-        // The gaps between subtrees exceed the spare capacity of one channel.
+        // With the gaps between its subtrees, the tree exceeds the capacity of one channel.
         let spec = DramSpec { rows: 1 << 17, ..DramSpec::built_in("DDR3-1600").unwrap() };
         let layout = BucketLines::new(&slots(), 0, order).unwrap();
         let mut dram = Dram::observed(&spec, channels, Vec::new()).unwrap();

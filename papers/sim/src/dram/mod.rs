@@ -1,4 +1,5 @@
-//! DRAM, clock by clock: the cost of a request depends on the rows that earlier requests left open.
+//! DRAM, exact to the clock: the cost of a request depends on the rows that earlier requests left
+//! open.
 //!
 //! [`Dram`] is a DDR memory with its controller, as described by a [`DramSpec`]. Its channels are
 //! independent. Each has ranks of banks with open rows, a command bus and a data bus. The
@@ -70,7 +71,8 @@ pub struct Request {
 pub struct Completion {
     /// The `id` of the request.
     pub id: u64,
-    /// The end of the last beat of the request's data.
+    /// The end of the last beat of the request's data. If a waiting write answers a read, one clock
+    /// after the read is admitted.
     pub clock: Clock,
 }
 
@@ -110,8 +112,9 @@ impl<O: Observer> Dram<O> {
     }
 
     /// The number of neighbouring lines, starting at a multiple of this number, that lie in a
-    /// single row of each bank they touch. In the usual order of address bits, these are the lines
-    /// of one row in every channel.
+    /// single row of each bank they touch. It is meaningful only if `row` precedes `column` in the
+    /// address order. In the usual order of address bits, these are the lines of one row in every
+    /// channel.
     pub fn row_span(&self) -> u64 {
         self.map.row_span()
     }
@@ -144,7 +147,7 @@ impl<O: Observer> Dram<O> {
     }
 
     /// Runs until all requests are complete. Appends the remaining completions to `done`, in order
-    /// of time. Returns the time of the last one.
+    /// of time. Returns the time of the last completion, or `None` if there is none.
     pub fn run_until_idle(&mut self, done: &mut Vec<Completion>) -> Option<Clock> {
         for channel in &mut self.channels {
             while !channel.is_idle() {
@@ -192,7 +195,9 @@ impl<O: Observer> Dram<O> {
         }
     }
 
-    /// The time of the next command or completion; `None` if no requests remain.
+    /// The time of the next event in the channels that have requests, or of the next completion. An
+    /// event is an arrival, a due refresh, or a command. `None` if neither requests nor completions
+    /// remain.
     pub fn next_event(&mut self) -> Option<Clock> {
         let event = |channel: &mut Channel| {
             let done = channel.first_done();

@@ -16,8 +16,9 @@ use crate::SimError;
 
 /// The name of the measured part.
 pub const PART: &str = "DDR3-1600";
-/// Requests of a load, and reads of an unloaded latency, per measurement.
+/// Requests per measurement of a bandwidth.
 const REQUESTS: usize = 60_000;
+/// Reads per measurement of an unloaded latency.
 const READS: u32 = 10_000;
 
 /// A measured quantity.

@@ -1,4 +1,5 @@
-//! Chooses the next command and its time (FR-FCFS with open rows).
+//! Chooses the next command and its time, by FR-FCFS (first ready, first come, first served) with
+//! open rows.
 //!
 //! Each bank with requests has one useful command. It is a read or write for the oldest request to
 //! the open row. If no request is for the open row, the command closes the row. If no row is open,
@@ -6,7 +7,7 @@
 //! Among commands possible at the same time, reads and writes precede others, and then older
 //! requests precede younger ones.
 //!
-//! A rank that is due for refresh only gets commands that close its rows.
+//! A rank that is due for refresh gets only commands that close its rows, and then the refresh.
 
 use super::Clock;
 use super::device::Device;

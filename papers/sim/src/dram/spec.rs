@@ -143,8 +143,9 @@ impl DramSpec {
         Err(SimError::Spec(wrong))
     }
 
-    /// The sum of all times but tREFI. It is an upper bound on the clocks from a refresh becoming
-    /// due to its end, and on every distance between two commands.
+    /// The sum of all times but tREFI, plus the clocks of a burst and one clock per bank. The sum
+    /// is an upper bound on the clocks from the due time of a refresh to its end. It also bounds
+    /// every distance between two commands.
     fn clocks_of_a_refresh(&self) -> u64 {
         let Timing { cas, rcd, rp, ras, rc, rrd, faw, wr, wtr, rtp, ccd, cwd, rtrs, rfc, .. } =
             self.timing;

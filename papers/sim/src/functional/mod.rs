@@ -47,8 +47,8 @@ use phase::LineSource;
 /// Requests between reports of progress.
 const REQUESTS_PER_PROGRESS: u64 = 4096;
 
-/// The maximum number of successive requests without a path. A phase that exceeds it would never
-/// end, so it fails.
+/// The maximum number of successive requests without a path. A phase that exceeds this number
+/// counts as endless, and fails.
 const REQUESTS_WITHOUT_PATH_MAX: u64 = 1 << 18;
 
 /// An ORAM under study. The same specification, seed and phases give the same snapshots.

@@ -31,7 +31,7 @@ impl PathCounts {
 pub struct Snapshot {
     /// The paths so far.
     pub paths: PathCounts,
-    /// Blocks on each level, from the root down. Blocks of data and of the position map count.
+    /// Blocks on each level, from the root down. Both data blocks and position-map blocks count.
     pub blocks: Vec<u64>,
     /// Slots on each level.
     pub slots: Vec<u64>,
@@ -43,7 +43,8 @@ pub struct Snapshot {
     /// Snapshots of older versions lack this field.
     #[serde(default)]
     pub found_position_map: FoundCounts,
-    /// Movements of blocks so far, if [requested](super::Study::watch_migration).
+    /// Moves of blocks since [`Study::watch_migration`](super::Study::watch_migration) was called;
+    /// `None` if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migration: Option<Migration>,
 }

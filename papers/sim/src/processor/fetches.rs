@@ -19,7 +19,7 @@ pub(super) struct Wait {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fetches {
     /// The stored fetches: all from number `forgotten` on, in order.
-    kept: VecDeque<Fetch>,
+    stored: VecDeque<Fetch>,
     forgotten: u64,
     /// The latest stored fetch of each line that is in the LLC. It is looked up for each record, so
     /// the hash must be fast.
@@ -30,17 +30,17 @@ pub(super) struct Fetches {
 #[derive(Clone, Debug)]
 struct Fetch {
     line: u64,
-    asked: Cycle,
+    requested: Cycle,
     answered: Option<Cycle>,
     /// The number of reads that wait for the answer or have not taken it yet.
     waiting: u32,
 }
 
 impl Fetches {
-    /// Starts a fetch of `line`. Its request reaches memory in cycle `asked`.
-    pub(super) fn start(&mut self, line: u64, asked: Cycle) -> FetchId {
-        let id = FetchId(self.forgotten + self.kept.len() as u64);
-        self.kept.push_back(Fetch { line, asked, answered: None, waiting: 0 });
+    /// Starts a fetch of `line`. Its request reaches memory in cycle `requested`.
+    pub(super) fn start(&mut self, line: u64, requested: Cycle) -> FetchId {
+        let id = FetchId(self.forgotten + self.stored.len() as u64);
+        self.stored.push_back(Fetch { line, requested, answered: None, waiting: 0 });
         self.of_line.insert(line, id);
         id
     }
@@ -50,7 +50,7 @@ impl Fetches {
     pub(super) fn forget_before(&mut self, now: Cycle) {
         let useless =
             |fetch: &mut Fetch| fetch.waiting == 0 && fetch.answered.is_some_and(|at| at <= now);
-        while let Some(fetch) = self.kept.pop_front_if(useless) {
+        while let Some(fetch) = self.stored.pop_front_if(useless) {
             if self.of_line.get(&fetch.line) == Some(&FetchId(self.forgotten)) {
                 self.of_line.remove(&fetch.line);
             }
@@ -69,19 +69,19 @@ impl Fetches {
     /// in which the read found its line in flight, if it did.
     pub(super) fn wait(&mut self, id: FetchId, merged: Option<Cycle>) -> Wait {
         let place = self.place(id);
-        self.kept[place].waiting += 1;
+        self.stored[place].waiting += 1;
         Wait { id, merged }
     }
 
     /// The cycle in which the line of `wait` arrived; `None` if it is not known yet.
     pub(super) fn answered(&self, wait: Wait) -> Option<Cycle> {
-        self.kept[self.place(wait.id)].answered
+        self.stored[self.place(wait.id)].answered
     }
 
     /// Ends a wait whose line has arrived.
     pub(super) fn end(&mut self, wait: Wait) {
         let place = self.place(wait.id);
-        let fetch = &mut self.kept[place];
+        let fetch = &mut self.stored[place];
         fetch.waiting -= 1;
         let waited = |now| fetch.answered.is_some_and(|at| now < at);
         self.merges += u64::from(wait.merged.is_some_and(waited));
@@ -99,9 +99,13 @@ impl Fetches {
     pub(super) fn answer(&mut self, id: FetchId, at: Cycle) {
         assert!(id.0 >= self.forgotten, "{id:?} is answered twice");
         let place = self.place(id);
-        let fetch = &mut self.kept[place];
+        let fetch = &mut self.stored[place];
         assert!(fetch.answered.is_none(), "{id:?} is answered twice");
-        assert!(at >= fetch.asked, "{id:?} was requested at {} and answered at {at}", fetch.asked);
+        assert!(
+            at >= fetch.requested,
+            "{id:?} was requested at {} and answered at {at}",
+            fetch.requested
+        );
         fetch.answered = Some(at);
     }
 

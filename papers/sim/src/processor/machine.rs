@@ -87,7 +87,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
     }
 
     /// Makes [`Self::next`] return [`ProcessorEvent::WarmupDone`] once, after `records` records and
-    /// before the next record, if any, runs.
+    /// before the next record runs. If the trace ends there, the event is not returned.
     pub fn mark_after(&mut self, records: u64) {
         self.mark = Some(records);
     }
@@ -281,8 +281,8 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         Some((write_back, fetch))
     }
 
-    /// Counts the cycles for which instruction `index` stalled fetch. It waits until the ROB is
-    /// `free`, until a write-back has room, and until a fetch has room.
+    /// Counts the cycles for which instruction `index` stalled fetch. The ROB has room from cycle
+    /// `free` on, a write-back from `write_back`, and a fetch from `fetch`.
     fn stall(&mut self, index: u64, free: Cycle, write_back: Cycle, fetch: Cycle) {
         let stalls = &mut self.tally.stalls;
         let mut from = self.pipeline.idle_from(index);

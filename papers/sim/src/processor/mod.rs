@@ -10,8 +10,8 @@
 //! fetched, both in program order.
 //!
 //! - An instruction is fetched when the ROB has room, and retires when it is complete.
-//! - It completes `depth` cycles after its fetch. A read takes `llc_latency` longer, and at least
-//!   until its line has arrived.
+//! - An instruction completes `depth` cycles after its fetch. A read takes `llc_latency` longer,
+//!   and at least until its line has arrived.
 //! - A record of the trace consists of `gap` instructions without memory access, and one with an
 //!   access. The latter looks up the LLC when it is fetched. From a miss on, the line counts as
 //!   cached and the LRU line as evicted. The eviction is another request. Requests reach memory

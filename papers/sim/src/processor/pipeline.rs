@@ -174,8 +174,8 @@ impl Pipeline {
     /// Fetches instruction `index` at `cycle`, or at the next free slot. It completes `extra`
     /// cycles later than usual, and not before the end of `wait`.
     pub(super) fn fetch(&mut self, index: u64, cycle: Cycle, extra: Cycle, wait: Option<Wait>) {
-        let come_to = self.pending_holds.pop_front_if(|jump| jump.index + self.rob == index);
-        self.fetch_hold = come_to.unwrap_or(self.fetch_hold);
+        let reached_hold = self.pending_holds.pop_front_if(|jump| jump.index + self.rob == index);
+        self.fetch_hold = reached_hold.unwrap_or(self.fetch_hold);
         if self.is_jump(index, cycle) {
             self.fetched = Jump { index, slot: cycle * self.fetch_width };
         }
@@ -224,7 +224,7 @@ impl Pipeline {
     /// which it continues.
     fn retire(&mut self, fetches: &mut Fetches, horizon: Cycle) -> When {
         while let Some(&Completion { index, at, wait }) = self.completing.front() {
-            let Some(come) = wait.map_or(Some(at), |wait| fetches.answered(wait)) else {
+            let Some(arrival) = wait.map_or(Some(at), |wait| fetches.answered(wait)) else {
                 return When::Waits;
             };
             match self.apply_stop(index, horizon) {
@@ -232,7 +232,7 @@ impl Pipeline {
                 Passing::NotYet(until) => return When::Later(until),
                 Passing::NoneBefore => {}
             }
-            let cycle = self.after_stops(at.max(come));
+            let cycle = self.after_stops(at.max(arrival));
             if self.is_past(cycle, horizon) {
                 return When::Later(cycle);
             }

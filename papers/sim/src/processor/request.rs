@@ -49,7 +49,7 @@ pub enum ProcessorEvent {
     /// yet.
     Blocked,
     /// All records up to the [mark](super::Processor::mark_after) have run. This event is returned
-    /// once.
+    /// at most once.
     WarmupDone {
         /// The cycle at which the next instruction that uses the LLC is fetched, unless it must
         /// wait for room.

@@ -36,7 +36,7 @@ impl SlotPool {
     }
 
     /// Frees a place at cycle `at`. The cycles of calls need not ascend, but each call must precede
-    /// the request that needs the place.
+    /// the [`acquire`](Self::acquire) that uses the place.
     ///
     /// # Panics
     /// If no place was in use.

@@ -5,7 +5,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::cache::{Cache, CacheShape};
 use crate::{Cycle, LINE_BYTES, SimError};
 
-/// Upper bound of all fields. It keeps sums of cycles from overflowing.
+/// Upper bound of all fields; `llc_bytes` is bounded in lines. The bound keeps sums of cycles from
+/// overflowing.
 const MAX: u64 = 1 << 20;
 
 /// The dimensions and latencies of a processor. Defaults are from Table I of IR-ORAM, or from USIMM

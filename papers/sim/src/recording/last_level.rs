@@ -35,8 +35,8 @@ impl AddAssign for Traffic {
     }
 }
 
-/// A last-level cache that writes back dirty lines. It does not fetch a line that is written as a
-/// whole.
+/// A last-level cache that writes back dirty lines. Each write covers its whole line, so a write
+/// that misses fetches nothing.
 #[derive(Clone, Debug)]
 pub struct LastLevel {
     cache: Cache,

@@ -11,8 +11,8 @@ const LEVELS_MAX: usize = 26;
 /// The maximum number of data blocks, which exceeds the number of slots of the largest tree.
 const BLOCKS_MAX: u64 = 1 << 32;
 
-/// The maximum number of lines of a block: 64 KiB, which a bucket with the maximum number of slots
-/// can hold.
+/// The maximum number of lines of a block: 64 KiB. Even a bucket with the maximum number of slots
+/// then has fewer lines than a [layout](crate::dram::layout) allows.
 const BLOCK_LINES_MAX: u64 = 1 << 10;
 
 /// The maximum number of cycles of a delay or period. A path takes thousands of cycles.

@@ -225,7 +225,8 @@ impl<O: Observer> Bus for DramBus<O> {
 
 /// The number of lines of the tree top.
 fn tree_top_lines(spec: &SystemSpec, oram: &OramSpec) -> u64 {
-    let kept = (0..).zip(&oram.slots).take(oram.tree_top_levels.into());
-    kept.map(|(level, slots)| (u64::from(*slots) * oram.block_lines + spec.header_lines) << level)
+    let levels = (0..).zip(&oram.slots).take(oram.tree_top_levels.into());
+    levels
+        .map(|(level, slots)| (u64::from(*slots) * oram.block_lines + spec.header_lines) << level)
         .sum()
 }

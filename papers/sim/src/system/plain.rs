@@ -1,4 +1,5 @@
-//! Memory without ORAM: each request of the LLC is one line of DRAM.
+//! Memory without ORAM: each request of the LLC is one line of DRAM. Line numbers are taken modulo
+//! the lines of the DRAM.
 
 use std::collections::HashMap;
 

@@ -39,18 +39,19 @@ pub struct SystemSpec {
     /// Lines of a bucket's header. IR-ORAM counts none; Tiny ORAM has one.
     pub header_lines: u64,
     /// Cycles from DRAM to the requester, in addition to DRAM's own: for the memory controller and
-    /// decryption. They count once per path, because the lines of a path arrive in a row. The
-    /// tables of the papers do not include any.
+    /// decryption. They count once per path, because the lines of a path arrive in a row. No table
+    /// of the papers gives a number.
     #[serde(default)]
     pub memory_latency: Cycle,
     /// The parameters of the controller.
     pub controller: ControllerSpec,
-    /// The parameters of the ORAM. If they are missing, the LLC accesses DRAM directly.
+    /// The parameters of the ORAM; `None` if the LLC accesses DRAM directly.
     pub oram: Option<OramSpec>,
 }
 
 impl SystemSpec {
-    /// The machine of Table I of IR-ORAM with its Baseline, for which `leaf_level` is 24.
+    /// The machine of IR-ORAM, Table I, with the ORAM of its Baseline. The paper has `leaf_level`
+    /// 24.
     ///
     /// # Errors
     /// [`SimError::Spec`] if the built-in DRAM is missing.
@@ -89,7 +90,8 @@ impl SystemSpec {
     }
 
     /// Writes the machine as a TOML file for [`Self::parse`]. Each key has a comment, and keys that
-    /// are not set are commented out.
+    /// are not set are commented out. If a name in the machine would break such a file, the file
+    /// has no comments.
     ///
     /// # Errors
     /// [`SimError::Spec`] for a number that TOML cannot represent.
@@ -150,8 +152,9 @@ impl SystemSpec {
         Ok(())
     }
 
-    /// Resets unused parameters to [`Self::paper`]. Without an ORAM, this includes the controller,
-    /// the tree and the stop of retirement by paths.
+    /// Resets the parameters that a machine without an ORAM does not use to [`Self::paper`]: the
+    /// controller, the layout and headers of trees, and the stop of retirement by paths. A machine
+    /// with an ORAM stays unchanged.
     #[must_use]
     pub fn without_unused(self) -> Self {
         if self.oram.is_some() {

@@ -111,7 +111,8 @@ fn of_an_order_with(oram: OramSpec) -> SystemSpec {
 }
 
 /// In-order machines: one for each of [`machines`]; one whose write queue does not answer reads;
-/// the same with IR-DWB; and that one with only two instructions retired per cycle.
+/// the same machine with IR-DWB; and the machine with IR-DWB that retires only two instructions per
+/// cycle.
 fn machines_of_an_order() -> Vec<SystemSpec> {
     let ordered = |spec: SystemSpec| {
         let fetches = spec.processor.fetch_on_write_miss;
@@ -417,9 +418,9 @@ fn at_a_context_switch_the_tree_top_goes_to_memory_and_comes_back() {
     let (dram, tally) = (outcome.memory.dram, outcome.memory.controller.unwrap());
     assert!(tally.context_switches > 5, "{tally:?}");
     assert!(tally.flush_evictions > 0 && tally.flush_evictions <= tally.evictions, "{tally:?}");
-    let kept = ((1 << TREE_TOP_LEVELS) - 1) * 4;
+    let tree_top_lines = ((1 << TREE_TOP_LEVELS) - 1) * 4;
     let of_path = 4 * u64::from(LEAF_LEVEL + 1 - TREE_TOP_LEVELS);
-    let lines = of_path * tally.paths() + kept * tally.context_switches;
+    let lines = of_path * tally.paths() + tree_top_lines * tally.context_switches;
     assert_eq!((dram.reads, dram.writes), (lines, lines));
     let mut alone = spec;
     alone.controller.context_switch = None;
@@ -430,15 +431,17 @@ fn at_a_context_switch_the_tree_top_goes_to_memory_and_comes_back() {
     let mut now = 10_000_000;
     for _ in 0..3 {
         let moved = bus.move_tree_top(now);
-        // Each line moves twice, at two cycles if all four buses are always busy.
-        assert!((kept * 8..kept * 16).contains(&(moved - now)), "{} cycles", moved - now);
+        // Each line moves twice. A move takes four cycles per line if all four buses are always
+        // busy.
+        let cycles = moved - now;
+        assert!((tree_top_lines * 8..tree_top_lines * 16).contains(&cycles), "{cycles} cycles");
         now = moved;
     }
     bus.dram.observer().verdict().unwrap();
 }
 
-/// Compares blocks of one and of four lines. With four lines per block, the tree has two levels
-/// less for the same memory, and a path moves four lines per slot.
+/// Compares blocks of one and of four lines. With four lines per block, the tree has two fewer
+/// levels for the same memory, and a path moves four lines per slot.
 #[test]
 fn a_path_moves_all_lines_of_its_blocks() {
     let lines_of_path = |block_lines, levels| {
@@ -513,7 +516,7 @@ fn carried(spec: &SystemSpec) -> (DramBus<Checker>, u64) {
 fn a_path_of_the_paper_takes_its_time_and_breaks_no_rule() {
     for (channels, cycles) in [(4, 600..750), (1, 1900..2250)] {
         let mut spec = SystemSpec { channels, ..SystemSpec::paper(24).unwrap() };
-        // The gaps between subtrees exceed the spare capacity of one channel.
+        // With the gaps between its subtrees, the tree exceeds the capacity of one channel.
         spec.dram.rows = 1 << 17;
         let (bus, taken) = carried(&spec);
         bus.dram.observer().verdict().unwrap();

@@ -61,7 +61,8 @@ impl Program<'_> {
     }
 }
 
-/// Creates the programs of `traces`, each with the range after the previous one.
+/// Creates the programs of `traces`. Each program gets the address range after that of the previous
+/// program.
 fn programs(traces: &[Trace], slice: u64) -> Result<Vec<Program<'_>>, SimError> {
     let mut end = 0;
     let programs = traces.iter().map(|trace| {

@@ -1,7 +1,7 @@
 //! Compressed files: reads gzip and zstd, and writes gzip.
 //!
 //! The zstd decoder is written in Rust, so no C compiler is needed. The same library's encoder is
-//! not used, since it compresses less than the original, and gzip suffices for our output.
+//! not used, since it compresses less than the original zstd, and gzip suffices for our output.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
 

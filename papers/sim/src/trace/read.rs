@@ -8,12 +8,13 @@ use crate::SimError;
 
 impl Trace {
     /// Reads a trace, compressed (gzip, zstd) or not. The format is detected from the magic number,
-    /// or from the first line of a text. `name` is the name of the file in messages, and of the
-    /// trace, unless the file is binary and has a name.
+    /// or from the first line of a text. `name` is the name of the file in messages. It also
+    /// becomes the name of the trace, except for a binary file, which contains a name.
     ///
     /// # Errors
     /// [`SimError::Trace`] with the first invalid line (text) or byte (binary). Also if the file
-    /// has no records or too many, or cannot be read or decompressed.
+    /// has no records or too many, or cannot be read or decompressed, or `name` is not a valid
+    /// name.
     pub fn read(name: &str, file: impl Read) -> Result<Self, SimError> {
         read(name, None, file)
     }

@@ -2,9 +2,9 @@
 //!
 //! The *distance* of a use is the number of different lines used since the previous use of the same
 //! line, itself included. An LRU cache with this number of lines still holds the line, and a
-//! smaller one does not (Mattson et al., 1970). Each line counts only at its last use. So the
-//! distance is the number of times since the previous use that are the last use of some line. A
-//! Fenwick tree (1994) computes this in logarithmic time.
+//! smaller one does not (Mattson et al., 1970). A line counts once, at the time of its last use. So
+//! the distance is the number of these times from the previous use on. A Fenwick tree (1994) counts
+//! them in logarithmic time.
 
 use std::collections::HashMap;
 
@@ -30,8 +30,9 @@ pub(super) fn distances(lines: impl ExactSizeIterator<Item = u64>) -> Vec<u64> {
     counts
 }
 
-/// The times that are the last use of some line, as a Fenwick tree. Element `i`, counted from 1, is
-/// the number of such times among the last `lowest set bit of i` times up to `i`.
+/// The times that are the last use of some line, as a Fenwick tree. Element `i`, counted from 1,
+/// covers `b` times, of which the `i`-th time is the last; `b` is the lowest set bit of `i`. The
+/// element is the number of last uses among them.
 struct LastUses {
     sums: Vec<u32>,
 }

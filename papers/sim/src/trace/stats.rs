@@ -65,7 +65,7 @@ impl TraceStats {
     }
 
     /// The fraction of records whose line was among the `2^log2_lines` lines used last. This is the
-    /// hit rate of an LRU cache of that size.
+    /// hit rate of a fully associative LRU cache of that size.
     pub fn reuse(&self, log2_lines: usize) -> f64 {
         let held: u64 = self.reused.iter().take(log2_lines + 1).sum();
         held as f64 / self.records() as f64

@@ -45,8 +45,8 @@ impl TextFormat {
     }
 }
 
-/// Reads all records of `file`, at most `records_max`. Without a format, the first line determines
-/// it.
+/// Reads all records of `file`. More than `records_max` records are an error. Without a format, the
+/// first line determines the format.
 pub(super) fn read(
     name: &str,
     mut format: Option<TextFormat>,

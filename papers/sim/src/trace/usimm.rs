@@ -1,6 +1,6 @@
 //! The format of USIMM, the Utah simulated memory module (2012). A line is a record, with the byte
-//! address in hex, and for reads the address of the instruction. Fields are separated by any white
-//! space, as in USIMM's own reader.
+//! address in hex, and for reads optionally the address of the instruction. Fields are separated by
+//! any white space, as in USIMM's own reader.
 
 use std::io::{self, Write};
 

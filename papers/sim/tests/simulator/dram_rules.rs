@@ -137,8 +137,7 @@ proptest! {
         prop_assert_eq!(&in_steps, &done);
     }
 
-    /// Checks that a read never returns the data of a later write to the same line, and never
-    /// misses an earlier write.
+    /// Checks that a read is complete before the next write to the same line.
     #[test]
     fn requests_for_a_line_keep_their_order(load in any_load()) {
         let spec = DramSpec::built_in("DDR3-1600").unwrap();
@@ -278,13 +277,13 @@ fn a_rank_that_is_refreshed_a_clock_too_seldom_is_caught_in_time() {
     let refi = Clock::from(allowed.timing.refi);
     for (spec, caught) in [(&allowed, false), (&scheduled, true)] {
         let mut dram = Dram::observed(spec, 1, Checker::new(&allowed, 1)).unwrap();
-        // By then it is one interval later than the ranks' turns can explain.
+        // By then, the refreshes are one interval later than the ranks' turns can explain.
         dram.run_until((3 * refi + 10) * refi, &mut Vec::new());
         assert_eq!(dram.observer().verdict().is_err_and(|what| what.contains("tREFI")), caught);
     }
 }
 
-/// A checker that never sees the commands of one channel.
+/// A checker that sees only the commands of channel 0.
 struct Deaf(Checker);
 
 impl Observer for Deaf {

@@ -23,7 +23,8 @@ use crate::args::BenchArgs;
 use crate::error::CliError;
 use crate::files;
 
-/// A volume whose file and client's directory are deleted when the process ends.
+/// A volume whose file is already unlinked: the system frees it when the process ends. The caller
+/// of [`Self::create`] deletes the client's directory.
 pub(super) struct BenchVolume {
     disk: Disk,
     seen: Arc<Mutex<Tally>>,
@@ -31,7 +32,7 @@ pub(super) struct BenchVolume {
 }
 
 impl BenchVolume {
-    /// Creates an empty volume in `place`.
+    /// Creates an empty volume, and its client's directory, in the directory `place`.
     pub(super) fn create(place: &Path, args: &BenchArgs) -> Result<Self, CliError> {
         let params = VolumeParams::plan(&schemes::requirements(args.size))?;
         let mut coins = opening::coins()?;

@@ -15,9 +15,9 @@ pub(super) struct Outcome {
     pub(super) latencies: Latencies,
 }
 
-/// Sends requests until the load is over, or `should_continue` returns false for the finished
-/// fraction of the load. A flush at the end belongs to the load, because it writes back what the
-/// load left in the cache.
+/// Sends requests, at most `queue_depth` at once, until the load is over, or `should_continue`
+/// returns false for the finished fraction of the load. A flush at the end belongs to the load,
+/// because it writes back what the load left in the cache.
 pub(super) fn drive(
     disk: &dyn BlockDevice,
     load: &Load,

@@ -50,7 +50,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
         .map_err(|error| files::cannot_write(&parent, &error))?;
     let outcome = BenchVolume::create(place.path(), args).and_then(|mut volume| {
         let figures = measure(&mut volume, args, &end);
-        // Close the volume even after an error. That error matters more than one of closing.
+        // Close the volume even after an error of `measure`, which matters more than an error of
+        // `close`.
         let closed = volume.close();
         figures.and_then(|figures| closed.map(|()| figures))
     });
@@ -65,7 +66,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     }
 }
 
-/// Runs all loads, one after the other. Each uses the volume as the previous load left it.
+/// Runs all loads, one after the other. Each uses the volume as the previous load left it. Fails if
+/// a signal sets `end`.
 fn measure(
     volume: &mut BenchVolume,
     args: &BenchArgs,
@@ -76,7 +78,8 @@ fn measure(
     let mut figures = Vec::new();
     for load in loads {
         bar.set_message(load.name);
-        // This clock runs while the others are read, so they count no time outside of it.
+        // This clock starts before and stops after the other clocks are read, so it includes all
+        // time that they count.
         let clock = Stopwatch::start();
         let before = (volume.seen(), volume.spent(), clock::processor_time_of_process());
         let outcome = drive(volume.disk(), &load, args.queue_depth as usize, &mut |part| {

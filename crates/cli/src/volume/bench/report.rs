@@ -59,7 +59,7 @@ impl Figures {
         self.per_request(self.read.trips + self.written.trips)
     }
 
-    /// Bytes that storage wrote per requested byte.
+    /// Bytes that storage wrote per requested byte. `None` if the load does not write.
     fn write_amplification(&self) -> Option<f64> {
         let writes = matches!(self.load.action, Action::Write | Action::DurableWrite);
         writes.then(|| self.per_request(self.written.bytes) / self.load.request_bytes as f64)

@@ -5,8 +5,8 @@ pub(crate) mod terminal;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The program, run in `dir` with its own state directory there. Quotes (`'…'`) keep words
-/// together.
+/// Returns a command that runs the program in `dir`, with its own state directory there. Quotes
+/// (`'…'`) keep words together.
 pub(crate) fn command(dir: &Path, command_line: &str) -> Command {
     let mut command = Command::new(crate::PROGRAM);
     command

@@ -27,8 +27,8 @@ impl Terminal {
         File::options().read(true).write(true).open(&self.name).unwrap()
     }
 
-    /// `command` in its own session with this controlling terminal. All three streams are the
-    /// terminal, unless they are set afterwards.
+    /// Returns a command that runs `command` in its own session with this controlling terminal. All
+    /// three streams are the terminal, unless the caller changes them afterwards.
     pub(crate) fn run(&self, command: &Command) -> Command {
         let mut session = Command::new("setsid");
         session
@@ -45,8 +45,8 @@ impl Terminal {
         session
     }
 
-    /// Types what `answer` returns for the text shown so far, until the last program on the
-    /// terminal has ended. Returns the text shown.
+    /// Passes the text shown so far to `answer`, and types the line that it returns, until the last
+    /// program on the terminal has ended. Returns the text shown.
     pub(crate) fn type_secrets(mut self, mut answer: impl FnMut(&str) -> Option<String>) -> String {
         let (mut shown, mut some) = (String::new(), [0; 1000]);
         // After the end of the last program, reading fails.

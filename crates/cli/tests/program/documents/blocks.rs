@@ -9,14 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Arbitrary public keys.
+/// Variables that pages expect their readers to have set. The values are arbitrary public keys.
 const KEYS: [(&str, &str); 3] = [
     ("ONE", "PUVF4tJpzkQyZ2cBS0cD0Bk0y3Wr3LwRkbk4d5m4T2E="),
     ("TWO", "KrNjdHuQUyf3Chh3/ABrhgBFl3xB3djOryRj4dTvuYE="),
     ("THREE", "D5mtpP+yOVd1MTyi1GWg9fTV023ZeWOWRiup4sTcS54="),
 ];
 
-/// A command and its output according to the page.
+/// A command, and its output according to the page. `None` if the page shows no output.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) command: String,
@@ -47,7 +47,7 @@ pub(crate) fn pages() -> Vec<String> {
     pages
 }
 
-/// The blocks of a page, with their kinds.
+/// The blocks of a page, each as its kind and its text.
 pub(crate) fn blocks(page: &str) -> Vec<(String, String)> {
     let text = fs::read_to_string(root().join(page)).unwrap();
     let mut blocks = Vec::new();
@@ -127,7 +127,6 @@ pub(crate) fn assert_understood(page: &str, command: &str) {
     let arguments = words[..end.unwrap_or(words.len())].split_once(' ').unwrap_or_default().1;
     let output = Command::new("bash")
         .args(["-c", &format!("{} {arguments} --help", crate::PROGRAM)])
-        // Variables that a page expects its reader to have set.
         .envs(KEYS)
         .stdin(Stdio::null())
         .output()

@@ -31,12 +31,12 @@ fn every_page_with_commands_has_its_test_and_every_block_says_what_it_is() {
             with_commands.insert(page.clone());
         }
         for (kind, block) in blocks(&page) {
-            let is_said = ["sh", "console", "sh understood"].contains(&kind.as_str());
+            let is_known = ["sh", "console", "sh understood"].contains(&kind.as_str());
             let commands = ["oblivio ", "oblivio-lab ", "make ", "cargo ", "$ "];
             let command =
                 block.lines().find(|line| commands.iter().any(|command| line.starts_with(command)));
             assert!(
-                is_said || command.is_none(),
+                is_known || command.is_none(),
                 "{page}: {command:?} is in a block of kind {kind:?}"
             );
         }
@@ -110,8 +110,8 @@ fn a_backup_comes_back_as_the_page_says() {
     run("docs/backup.md", &[]);
 }
 
-/// A Python program, written after the description of the formats, finds the written data in the
-/// files of the volume.
+/// A Python program that follows the description of the formats finds the written data in the files
+/// of the volume.
 #[test]
 fn a_volume_has_the_bytes_that_the_walk_shows() {
     let page = "docs/formats/walk.md";

@@ -13,10 +13,10 @@ use crate::common::terminal::Terminal;
 /// The passphrase typed at every prompt.
 const PASSPHRASE: &str = "Vollmond-Kaktus-7193";
 
-/// Time limit in seconds, longer than any page takes, even on a busy machine.
+/// Time limit of a session in seconds. It is longer than any page takes, even on a busy machine.
 const SECONDS_MAX: &str = "300";
 
-/// Marks the lines in which the shell reports a step. No program prints it.
+/// Encloses the exit code that the shell prints after each step. No program prints this character.
 const MARK: char = '\u{1e}';
 
 /// The beginnings of all prompts for a passphrase.
@@ -35,9 +35,9 @@ pub(super) fn run(page: &str, steps: &[Step], files: &[(&str, &[u8])]) {
     let Outcome { ended, rest, terminal } = type_in(dir.path(), steps);
     for (number, (step, (text, code))) in steps.iter().zip(&ended).enumerate() {
         let command = &step.command;
-        let looked_at =
+        let code_is_shown =
             steps.get(number + 1).is_some_and(|next| next.command.starts_with("echo $?"));
-        assert!(*code == 0 || looked_at, "{page}: {command}ends with {code}:\n{text}");
+        assert!(*code == 0 || code_is_shown, "{page}: {command}ends with {code}:\n{text}");
         if let Some(prints) = &step.prints {
             let expected: Vec<&str> = prints.lines().filter(|line| !is_prompt(line)).collect();
             let printed: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
@@ -50,9 +50,9 @@ pub(super) fn run(page: &str, steps: &[Step], files: &[(&str, &[u8])]) {
         let shown =
             steps.iter().flat_map(|step| step.prints.iter().flat_map(|prints| prints.lines()));
         let shown: Vec<&str> = shown.filter(|line| is_prompt(line)).map(str::trim).collect();
-        let asked: Vec<&str> =
+        let prompts: Vec<&str> =
             terminal.lines().filter(|line| is_prompt(line)).map(str::trim).collect();
-        assert_eq!(shown, asked, "{page}: the passphrase prompts differ");
+        assert_eq!(shown, prompts, "{page}: the passphrase prompts differ");
     }
 }
 
@@ -94,9 +94,9 @@ fn type_in(dir: &Path, steps: &[Step]) -> Outcome {
     let mut child = terminal.run(&shell).env_remove("XDG_STATE_HOME").spawn().unwrap();
     let mut answered = 0;
     let terminal = terminal.type_secrets(|shown| {
-        let asked = shown.lines().filter(|line| is_prompt(line)).count();
-        (asked > answered).then(|| {
-            answered = asked;
+        let prompts = shown.lines().filter(|line| is_prompt(line)).count();
+        (prompts > answered).then(|| {
+            answered = prompts;
             PASSPHRASE.to_owned()
         })
     });

@@ -22,7 +22,7 @@ fn is_running(pid: i32) -> bool {
     !has_ended && test_kill_process(Pid::from_raw(pid).unwrap()).is_ok()
 }
 
-/// The process that the log of a client's directory names last.
+/// The ID of the process that a log of background processes names last.
 fn logged_pid(log: &str) -> i32 {
     let line = log.lines().rfind(|line| line.contains("process ")).unwrap();
     let pid = line.split("process ").nth(1).unwrap().split(':').next().unwrap();
@@ -143,9 +143,9 @@ fn a_server_in_the_background_outlives_its_terminal() {
     let terminal = Terminal::new();
     let line = "serve nbd disk.obl --background --json --log ./serve.log";
     let mut session = terminal.run(&command(&test_dir.path(""), line)).spawn().unwrap();
-    let mut asked = false;
+    let mut answered = false;
     let shown = terminal.type_secrets(|shown| {
-        (shown.contains("Passphrase:") && !mem::replace(&mut asked, true))
+        (shown.contains("Passphrase:") && !mem::replace(&mut answered, true))
             .then(|| "Vollmond-Kaktus-7193".to_owned())
     });
     assert!(session.wait().unwrap().success(), "{shown}");
@@ -200,13 +200,13 @@ fn the_passphrase_is_not_handed_over() {
     wait_until("the process has ended", || !is_running(pid));
 }
 
-/// The parent may have left files open by mistake: a lock, or a pipe whose reader waits for its
-/// end.
+/// The parent may have left files open by mistake: a lock, or a pipe whose reader waits until every
+/// writer has closed it.
 #[test]
 fn inherited_files_are_closed() {
     let test_dir = TestDir::with_volume(4);
     fs::write(test_dir.path("lock"), "").unwrap();
-    // The key comes from one of these files, so they are not closed at once.
+    // The key comes from one of these files, so the server cannot close them at once.
     let script = "exec 7<lock 8<lock 9<key; \
                   exec \"$0\" serve nbd disk.obl --key-file /dev/fd/9 --background --json";
     let mut shell = Command::new("sh");
@@ -223,7 +223,7 @@ fn inherited_files_are_closed() {
     let inherited = [test_dir.path("lock"), test_dir.path("key")];
     let is_inherited = |path: &Path| inherited.iter().any(|it| it == path);
     let held = || open().filter_map(|it| fs::read_link(it).ok()).any(|it| is_inherited(&it));
-    // It reports that it is ready a moment before it closes these files.
+    // The server reports that it is ready a moment before it closes these files.
     wait_until("what was inherited is closed", || !held());
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
     wait_until("the process has ended", || !is_running(pid));

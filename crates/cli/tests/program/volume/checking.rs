@@ -1,4 +1,4 @@
-//! Checks of volumes that are large, or almost empty, or on a disk that others need.
+//! Checks of a large volume that is almost empty, and checks with a limited rate.
 
 use std::time::Instant;
 

@@ -25,9 +25,9 @@ const SALT_BYTES: u64 = 32;
 fn two_openings_of_one_volume_draw_other_leaves_and_salts() {
     let test_dir = TestDir::with_volume(1);
     let sides = [("disk.obl", "kept.obl"), ("state-home", "kept-state-home")];
-    sides.iter().for_each(|(side, kept)| test_dir.copy(side, kept));
+    sides.iter().for_each(|(side, saved)| test_dir.copy(side, saved));
     let drawn = ["one", "other"].map(|view| {
-        sides.iter().for_each(|(side, kept)| test_dir.copy(kept, side));
+        sides.iter().for_each(|(side, saved)| test_dir.copy(saved, side));
         OpeningDraws::by_an_opening(&test_dir, view)
     });
     assert_drawn_apart(&drawn);

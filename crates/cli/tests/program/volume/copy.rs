@@ -17,7 +17,7 @@ use crate::common;
 /// The progress file of the copy `copy.obl`.
 const PROGRESS: &str = "copy.obl.copying";
 
-/// The option that records the progress very often.
+/// The option that records the progress after every 64 KiB.
 const OFTEN: &str = "--keep-every 64K";
 
 fn same(test_dir: &TestDir, one: &str, other: &str) -> bool {
@@ -36,20 +36,21 @@ fn begin_and_kill(test_dir: &TestDir) {
         common::command(&test_dir.path(""), &command_line).stdout(Stdio::null()).spawn().unwrap();
     wait_until("it has begun", || {
         const BUCKETS: std::ops::Range<usize> = 56..64;
-        let kept = fs::read(test_dir.path(PROGRESS)).unwrap_or_default();
-        kept.get(BUCKETS).is_some_and(|buckets| buckets != [0; 8])
+        let progress = fs::read(test_dir.path(PROGRESS)).unwrap_or_default();
+        progress.get(BUCKETS).is_some_and(|buckets| buckets != [0; 8])
     });
     end(&mut child);
     assert!(test_dir.path(PROGRESS).exists(), "the copy was complete before it was killed");
 }
 
-/// Runs a copy, and kills it when `later` has passed since its first progress, unless it has ended.
+/// Runs a copy, and kills it when `later` has passed since it first changed its progress file,
+/// unless it has ended.
 fn kill_later(test_dir: &TestDir, command_line: &str, later: Duration) {
-    let kept = || fs::read(test_dir.path(PROGRESS)).ok();
-    let before = kept();
+    let progress = || fs::read(test_dir.path(PROGRESS)).ok();
+    let before = progress();
     let mut child = common::command(&test_dir.path(""), command_line);
     let mut child = child.stdout(Stdio::null()).spawn().unwrap();
-    wait_until("it comes further", || kept() != before || child.try_wait().unwrap().is_some());
+    wait_until("it comes further", || progress() != before || child.try_wait().unwrap().is_some());
     thread::sleep(later);
     end(&mut child);
 }
@@ -243,7 +244,7 @@ fn an_incomplete_copy_cannot_be_copied_and_an_opened_volume_is_not_overwritten()
     );
     test_dir.copy(PROGRESS, "kept");
     for _ in 0..2 {
-        // The second time, it is complete.
+        // The second time, the copy is already complete.
         test_dir.succeeds("copy --resume disk.obl copy.obl");
     }
     assert!(same(&test_dir, "disk.obl", "copy.obl") && !test_dir.path(PROGRESS).exists());

@@ -25,7 +25,8 @@ fn a_flipped_bit_of_a_bucket_is_found_and_never_returned() {
     let end = back_at(&store);
     let flip = |place| store.replace(place, &[store.read(place, 1)[0] ^ 0x10]);
     let check = || oblivio(test_dir.path(""), &format!("check {VOLUME} --after-tampering"));
-    // Spread over all levels. Some hit copies that are no longer used.
+    // The changed places are spread over all levels. Some hold copies of blocks that are no longer
+    // used.
     let places = (1..20).map(|n| BUCKETS_AT + (end - BUCKETS_AT) / 20 * n);
     let mut found = Vec::new();
     for place in places.filter(|place| store.read(*place, 1) != [0]).collect::<Vec<_>>() {
@@ -128,7 +129,7 @@ fn a_store_cut_short_is_code_7() {
         store.replace(whole - cut, &rest);
     }
     test_dir.assert_nothing_is_lost();
-    // The rest does not show what it was.
+    // What is left of the file does not show that it was a volume.
     for left in [1, 0] {
         store.set_len(left);
         test_dir.fails_with(&format!("check {VOLUME}"), 3, "check the path");
@@ -351,7 +352,7 @@ fn formats_of_newer_programs_are_code_13() {
         store.replace(at, &1u32.to_le_bytes());
     }
 
-    // One copy is enough to show that a newer program was here.
+    // One superblock of a newer version is enough to show that a newer program was here.
     let at = superblocks(&store)[2];
     let good = store.read(at, SUPERBLOCK_BYTES);
     let mut changed = good.clone();
@@ -363,11 +364,11 @@ fn formats_of_newer_programs_are_code_13() {
         test_dir.fails_with(line, 13, "upgrade");
     }
     test_dir.fails_with("key list disk.obl", 13, "upgrade");
-    // Or the copy is forged. Commands that change nothing still get at the data.
+    // But this superblock may be forged, so commands that change nothing still read the data.
     test_dir.fails_with(&format!("rescue {VOLUME} saved"), 7, "damage");
     let saved = fs::read(test_dir.path("saved")).unwrap();
     assert!(saved == fs::read(test_dir.path("data")).unwrap());
-    // If this program knows no copy that is left, the volume belongs to a newer program.
+    // If all superblocks have a newer version, the volume belongs to a newer program.
     let others = superblocks(&store).map(|at| (at, store.replace(at, &changed)));
     test_dir.fails_with(&format!("rescue {VOLUME} none"), 13, "upgrade");
     others.iter().for_each(|(at, bytes)| drop(store.replace(*at, bytes)));

@@ -1,7 +1,7 @@
 //! Command lines that end with each exit code. Codes for damage are in `damage`, code 10 is in
 //! `full_disk`.
 //!
-//! Code 5 has no test here: it means that the engine returned other bytes than were written.
+//! Code 5 (read data differs from written data) is tested in `copy`.
 
 use std::fs::{self, File};
 use std::net::TcpListener;

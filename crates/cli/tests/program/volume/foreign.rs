@@ -76,7 +76,7 @@ fn nbdcopy_copies_both_ways_over_many_connections() {
         copy(data.to_str().unwrap(), server.uri());
         copy(server.uri(), back.to_str().unwrap());
         assert!(fs::read(back).unwrap() == image);
-        // What was flushed does not need a clean end.
+        // Flushed data survives a kill.
         server.kill();
         test_dir.assert_nothing_is_lost();
     }
@@ -113,7 +113,7 @@ fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
             (7, 1 << 10, 300 << 10),
             (8, 511, 1027),
             (0, 9000, 70_001),
-            // All of these are whole blocks.
+            // The whole blocks of the discard.
             (0, 100 << 10, 48 << 10),
             (9, 8_388_000, 216),
             (10, 5 << 20, 1 << 20),
@@ -195,7 +195,8 @@ fn several_clients_verify_at_once() {
     test_dir.succeeds(&format!("check {VOLUME}"));
 }
 
-/// A self-signed certificate, under the names that libnbd expects in a directory.
+/// Writes a self-signed certificate and its key to a new directory, under the file names that
+/// libnbd expects.
 fn make_certificates(directory: &Path) {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
     let made = rcgen::generate_simple_self_signed(names).unwrap();

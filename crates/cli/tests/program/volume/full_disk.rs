@@ -110,7 +110,7 @@ fn unmounts_a_disk_whose_storage_is_full() {
     let fits = (0..64).all(|_| disk.write_all(&piece).and_then(|()| disk.sync_all()).is_ok());
     assert!(!fits, "storage must not have room for everything");
     drop(disk);
-    // The exit code of `mount` in the foreground.
+    // `umount` ends with the exit code that `mount` would have in the foreground.
     test_dir.fails_with("umount mnt", 10, "but its server failed");
 }
 
@@ -120,8 +120,8 @@ fn grow(folder: &Path) {
     assert!(mount.args(["-o", "remount,size=200M"]).arg(folder).status().unwrap().success());
 }
 
-/// Writes and flushes 256 KiB pieces until that fails, and returns the number of flushed pieces.
-/// The byte in piece `n` is `n + 1`.
+/// Writes and flushes up to `pieces` pieces of 256 KiB, until one fails. Returns the number of
+/// flushed pieces. Every byte of piece `n`, counted from 0, is `n + 1`.
 fn write_until_it_fails(server: &Server, pieces: u64) -> u64 {
     let flushed = (0..pieces).take_while(|n| {
         let write = format!("write -P {} {} 256k", n + 1, n * (256 << 10));
@@ -148,9 +148,10 @@ fn fill_and_recover(test_dir: &TestDir, folder: &Path) {
     let server = test_dir.serve("");
     let flushed = write_until_it_fails(&server, 64);
     assert!((1..64).contains(&flushed), "{flushed} pieces fit");
-    // The server answers nothing more, and reports the cause when it ends.
+    // Later requests fail, too.
     assert_eq!(write_until_it_fails(&server, 1), 0);
-    // Every 50 ms the server looks for something to report.
+    // Every 50 ms, the server checks for failures to report. It reports this one again when it
+    // ends.
     thread::sleep(Duration::from_millis(300));
     let (code, message) = server.stop();
     assert_eq!(code, 10, "{message}");
@@ -159,7 +160,7 @@ fn fill_and_recover(test_dir: &TestDir, folder: &Path) {
         "the failure must be reported at once: {message}"
     );
     assert_eq!(message.matches("make room").count(), 2, "at once and at the end: {message}");
-    // Without room, another attempt fails or succeeds, but breaks nothing.
+    // Without room, another opening fails or succeeds, but breaks nothing.
     let (code, _, message) =
         crate::common::oblivio(test_dir.path(""), &format!("serve nbd {VOLUME} --run true"));
     assert!(code == 10 || code == 0, "{code}: {message}");

@@ -1,6 +1,6 @@
-//! Kills a real server at random moments while fio uses the disk and verifies what it reads.
-//! Everything flushed must be there afterwards, and every other block must hold its old or its new
-//! contents.
+//! Kills a real server at random moments while fio writes and reads the disk. Afterwards,
+//! everything flushed must be there, and every block that was being written must hold its old or
+//! its new contents.
 //!
 //! `OBLIVIO_KILL_ROUNDS` is the number of rounds and `OBLIVIO_KILL_SEED` the seed. The seed is
 //! printed, so that a failure can be reproduced as far as timing allows.
@@ -34,7 +34,7 @@ struct Killed {
 
 const RAW: Killed = Killed { scheme: "raw", region_bytes: 2 * MIB, rounds: 3 };
 
-/// The scheme `range`. A region consists of two ranges.
+/// The scheme `range`. A region has the size of two ranges of the largest class.
 const RANGE: Killed = Killed { scheme: "range", region_bytes: 2 * MIB, rounds: 2 };
 
 /// The scheme `scan`, with small regions, because every access reads all blocks.
@@ -50,7 +50,7 @@ enum Content {
     Interrupted,
 }
 
-/// Counts of all rounds.
+/// Sums over all rounds.
 #[derive(Default)]
 struct Tally {
     kills: u64,
@@ -102,7 +102,8 @@ fn kill(disk: Killed) {
     );
 }
 
-/// The number of rounds and the seed, from the environment or the defaults.
+/// The number of rounds and the seed, from the environment. The defaults are `rounds` and a random
+/// seed.
 fn rounds_and_seed(rounds: u64) -> (u64, u64) {
     let number = |name, default| {
         env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}")))
@@ -132,7 +133,7 @@ fn fio(server: &Server, jobs: &[Vec<String>], options: &[&str]) -> Vec<String> {
     arguments
 }
 
-/// A job of short requests in random order.
+/// The options of a fio job of 4 KiB requests in random order.
 fn random_job(name: &str, action: &str) -> Vec<String> {
     let (name, action) = (format!("--name={name}"), format!("--rw={action}"));
     vec![name, action, "--bs=4k".into(), "--iodepth=16".into()]
@@ -140,7 +141,8 @@ fn random_job(name: &str, action: &str) -> Vec<String> {
 
 impl Killed {
     /// One round: writes and flushes a region. Then kills the server while fio writes another
-    /// region and reads the disk, and up to twice during recovery. Finally verifies all regions.
+    /// region and reads the disk, and up to twice during recovery. Finally verifies the interrupted
+    /// region, all regions that fio wrote completely, and one region of zeros.
     fn play(
         &self,
         round: u64,
@@ -149,7 +151,7 @@ impl Killed {
         coins: &mut StdRng,
         tally: &mut Tally,
     ) {
-        // A small cache is written back all the time, a large one on a flush.
+        // A small cache is written back all the time, a large cache on a flush.
         let options = ["--cache 64K", "--cache 1M", "--cache 32M"][coins.random_range(0..3)];
         let whole = coins.random_range(0..REGIONS);
         let interrupted = (whole + coins.random_range(1..REGIONS)) % REGIONS;
@@ -168,7 +170,8 @@ impl Killed {
         }
         let old = self.region(&server, interrupted, &test_dir.path("region"));
 
-        // The log grows with the data, so the moment does not depend on the machine.
+        // The server is killed at a random length of the log. The log grows with the written data,
+        // so the moment does not depend on the speed of the machine.
         let file = test_dir.state_file();
         let log = Bytes::of(&file);
         let log_bytes = || log.appended();
@@ -193,7 +196,8 @@ impl Killed {
             if coins.random() {
                 thread::sleep(Duration::from_micros(coins.random_range(0..80_000)));
             } else {
-                // Kill it when client and storage have just become equal.
+                // Kill the server just after the recovery: a new state file shows that client and
+                // storage agree.
                 wait_until("recovery ends", || test_dir.state_file() != before);
             }
             server.kill();
@@ -228,7 +232,8 @@ impl Killed {
             let found = self.region(&server, region_of_zeros, &test_dir.path("region"));
             assert!(found.iter().all(|byte| *byte == 0), "round {round}: unexpected contents");
         }
-        // End cleanly every other time, so that the next round begins without a recovery.
+        // End cleanly in about half of the rounds, so that the next round begins without a
+        // recovery.
         if coins.random() {
             assert_eq!(server.stop(), (0, fs::read_to_string(test_dir.path("messages")).unwrap()));
             test_dir.succeeds(&format!("check {VOLUME}"));
@@ -239,15 +244,16 @@ impl Killed {
         println!("round {round}: {options}, {} blocks old, {} new", kinds[0], kinds[1]);
     }
 
-    /// Writes a region in random order. Each block holds a checksum and its own position, so that a
-    /// read can verify both.
+    /// A fio job that writes a region in random order. Each block holds a checksum and its own
+    /// position, so that a read can verify both.
     fn crc_job(&self, region: u64, seed: u64) -> Vec<String> {
         let mut job = self.job(region);
         job.extend(["--verify=crc32c".into(), format!("--randseed={seed}")]);
         job
     }
 
-    /// Writes a region in random order. Each block is filled with `pattern` and its own position.
+    /// A fio job that writes a region in random order. Each block is filled with `pattern` and its
+    /// own position, in turn.
     fn pattern_job(&self, region: u64, pattern: u64) -> Vec<String> {
         let mut job = self.job(region);
         job.extend([
@@ -270,8 +276,8 @@ impl Killed {
         job
     }
 
-    /// Reads twice as many bytes as a region has, all over the disk, with many reads in flight, so
-    /// that reads overlap.
+    /// A fio job that reads twice as many bytes as a region has, all over the disk, with many reads
+    /// in flight, so that reads overlap.
     fn reading_job(&self) -> Vec<String> {
         let mut job = random_job("reads", "randread");
         job.extend([
@@ -281,14 +287,15 @@ impl Killed {
         job
     }
 
-    /// Whether `block` holds the contents that [`pattern_job`] writes to block `n` of a region.
+    /// Whether `block` holds the contents that [`Self::pattern_job`] writes to block `n` of a
+    /// region.
     fn is_of(&self, block: &[u8], n: usize, region: u64, pattern: u64) -> bool {
         let place = region * self.region_bytes + (n * BLOCK_BYTES) as u64;
         let unit = [pattern.to_be_bytes(), place.to_le_bytes()].concat();
         block.chunks(unit.len()).all(|found| found == unit)
     }
 
-    /// The contents of a region, read by qemu.
+    /// The contents of a region, which qemu copies to the file `copy`.
     fn region(&self, server: &Server, region: u64, copy: &Path) -> Vec<u8> {
         let source = serde_json::json!({
             "driver": "raw",

@@ -135,18 +135,18 @@ fn a_description_as_json_with_a_key_and_without() {
     ]
     .concat();
     let fields = [&fields[..], &["tampering_found", "wrong_servers"]].concat();
-    let vouched = test_dir.json(&format!("info {VOLUME} --require-clean --json"));
-    assert_fields(&vouched, &fields);
-    assert_eq!(vouched["authenticated"], true);
-    assert_eq!(vouched["needs_recovery"], false);
-    assert_eq!(vouched["id"], test_dir.state().file_name().unwrap().to_str().unwrap());
-    assert!(vouched["allocated_bytes"].as_u64().unwrap() > 8 * MIB);
+    let with_key = test_dir.json(&format!("info {VOLUME} --require-clean --json"));
+    assert_fields(&with_key, &fields);
+    assert_eq!(with_key["authenticated"], true);
+    assert_eq!(with_key["needs_recovery"], false);
+    assert_eq!(with_key["id"], test_dir.state().file_name().unwrap().to_str().unwrap());
+    assert!(with_key["allocated_bytes"].as_u64().unwrap() > 8 * MIB);
     let public = test_dir.json("info disk.obl --public --json");
     assert_fields(&public, &fields);
     assert_eq!(public["authenticated"], false);
     assert_eq!(public["needs_recovery"], Value::Null);
     for field in [&PLAN[..], &["id", "key_slots"]].concat() {
-        assert_eq!(public[field], vouched[field], "{field}");
+        assert_eq!(public[field], with_key[field], "{field}");
     }
     assert!(test_dir.succeeds("info disk.obl --public").contains("not authenticated"));
 }
@@ -233,7 +233,7 @@ fn a_volume_in_use_shows_what_is_in_its_superblock() {
     test_dir.succeeds("key list disk.obl");
     fs::write(test_dir.path("wrong"), [9; 32]).unwrap();
     test_dir.fails_with("info disk.obl --key-file wrong", 6, "the key file is wrong");
-    // Whether it is clean is not reported.
+    // `--require-clean` must open the volume, so it fails while the volume is in use.
     test_dir.fails_with(&format!("info {VOLUME} --require-clean"), 9, "close it there first");
     assert!(server.contents() == fs::read(test_dir.path("data")).unwrap());
     assert_eq!(server.stop(), (0, String::new()));

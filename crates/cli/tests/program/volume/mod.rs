@@ -32,8 +32,8 @@ mod store_file;
 mod striped;
 mod view;
 mod watch;
-// As a dependency, the testkit would enable features of the tested program, so its file is
-// included.
+// As a dependency, the testkit would enable features of the tested program, so only this file of
+// the testkit is included.
 #[path = "../../../../testkit/src/machine.rs"]
 #[allow(unreachable_pub, reason = "it is public in the testkit")]
 pub(crate) mod needs;

@@ -53,7 +53,8 @@ impl Mount {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Sends signals until the mount ends. Returns its exit code and its messages.
+    /// Sends each signal once, and waits until the mount ends. Returns its exit code (`None` if a
+    /// signal ended it) and its messages.
     pub(crate) fn end_by(mut self, signals: &[Signal]) -> (Option<i32>, String) {
         (end_by(&mut self.child, signals), self.messages())
     }
@@ -80,13 +81,13 @@ impl Drop for Mount {
         if self.child.try_wait().is_ok_and(|status| status.is_some()) {
             return;
         }
-        // A mount that still works unmounts by itself.
-        let asked = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        // On this signal, a mount that still works unmounts by itself.
+        let signaled = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let ended = (0..100).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(50));
             self.child.try_wait().is_ok_and(|status| status.is_some())
         });
-        if asked.is_err() || !ended {
+        if signaled.is_err() || !ended {
             let _ = Command::new("umount").arg("--lazy").arg(&self.directory).status();
             end(&mut self.child);
         }
@@ -178,8 +179,8 @@ fn survive_a_kill(scheme: &str, disk_bytes: u64, file_bytes: u64) {
     test_dir.fails_with(&format!("info {VOLUME} --require-clean"), 14, "recovers");
     // The remains of the dead process are unmounted by this command, unless another mount did that.
     let (code, _, message) = oblivio(test_dir.path(""), "umount mnt");
-    let is_gone = code == 3 && message.contains("no volume is mounted on mnt");
-    assert!(code == 0 || is_gone, "{code}: {message}");
+    let is_unmounted = code == 3 && message.contains("no volume is mounted on mnt");
+    assert!(code == 0 || is_unmounted, "{code}: {message}");
     assert!(!is_mounted(&mount.directory));
     let mount = Mount::new(&test_dir, "");
     assert!(fs::read(mount.path("file")).unwrap() == data);
@@ -214,7 +215,7 @@ fn a_file_system_is_made_only_if_no_block_holds_data() {
     }
     let test_dir = TestDir::with_volume(32);
     fs::create_dir(test_dir.path("mnt")).unwrap();
-    // Far from both ends, where file systems keep their marks.
+    // The data lies far from both ends of the disk, where file systems keep their signatures.
     let qemu_io = |command: &str| {
         test_dir.succeeds(&format!(
             "serve nbd {VOLUME} --run 'qemu-io --format raw --discard unmap --cmd \"{command}\" \
@@ -229,7 +230,7 @@ fn a_file_system_is_made_only_if_no_block_holds_data() {
     }
     qemu_io("read -P 0x5a 12M 4M");
     qemu_io("read -P 0 0 12M");
-    // Discarded blocks hold nothing.
+    // Discarded blocks hold no data.
     qemu_io("discard 12M 4M");
     let mount = Mount::new(&test_dir, "");
     fs::write(mount.path("file"), "content").unwrap();
@@ -357,8 +358,8 @@ fn unmounting_what_was_never_mounted_is_reported() {
 }
 
 /// Returns the output of `umount mnt` after `leave` has created the registration of a process that
-/// is dead. If another mount removes the registration first, such as that of a parallel test, tries
-/// again.
+/// is dead. If another mount, such as that of a parallel test, removes the registration first,
+/// tries again.
 fn umount_of_what_is_left(test_dir: &TestDir, leave: impl Fn()) -> String {
     const TIMES_MAX: u32 = 20;
     for _ in 0..TIMES_MAX {

@@ -41,8 +41,8 @@ fn a_mount_that_would_hide_its_own_files_is_refused() {
         ("mount mnt/disk.obl mnt --key-file key", "mnt/disk.obl"),
         ("mount stripe:disk.obl,mnt/disk.obl mnt --key-file key", "mnt/disk.obl"),
         ("mount disk.obl mnt --key-file key --record-view mnt/view", "mnt/view"),
-        // The client's directory of this volume, which no option names, and the directory of all of
-        // them.
+        // Files that no option names: the client's directory of this volume, and the directory in
+        // which mounts are registered.
         ("mount disk.obl state-home --key-file key --background", "state-home/oblivio/"),
         ("mount disk.obl . --key-file key", "disk.obl"),
         ("mount disk.obl /run --key-file key --state nowhere", "/run/oblivio"),
@@ -143,7 +143,7 @@ fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
     }
     test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
 
-    // A mount without a limit works, and warns.
+    // A mount outside the cgroup works, and warns.
     let line = format!("mount {VOLUME} mnt --background");
     let program = env!("CARGO_BIN_EXE_oblivio");
     let mut outside = Command::new("setpriv");
@@ -159,7 +159,8 @@ fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
     let log = fs::read_to_string(test_dir.state().join("background.log")).unwrap();
     assert!(log.contains("Grant CAP_SYS_RESOURCE"), "{log}");
 
-    // Nothing is written back to a read-only mount, or to a mount that shows the raw disk.
+    // A read-only mount and a mount of the raw disk cannot deadlock, because no file system of the
+    // kernel writes back to them.
     for (options, name) in [("--read-only", "file"), ("--raw", "disk")] {
         let mounted = run(&format!("mount {VOLUME} mnt --background {options}")).output().unwrap();
         assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));

@@ -51,8 +51,8 @@ fn too_little_client_memory_is_refused_with_the_minimum() {
     }
 }
 
-/// On share servers, the client needs memory for the matrices of an eviction even before it has a
-/// position map. `plan` reports both as parts of the minimum.
+/// On share servers, the client needs memory for the matrices of an eviction and for the position
+/// map. The error reports the minimum and both parts.
 #[test]
 fn the_minimum_client_memory_on_share_servers_is_reported_with_its_purpose() {
     let test_dir = TestDir::new();

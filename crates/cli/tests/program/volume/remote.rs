@@ -25,7 +25,8 @@ pub(crate) struct StoreServer {
 }
 
 impl StoreServer {
-    /// A server with a client `alice`, which has the key `client.key` and the given quota.
+    /// Starts a server with a client `alice`, which has the key `client.key`. `quota` is a field of
+    /// the allow list, such as `quota=1000000`, or empty.
     pub(crate) fn new(test_dir: &TestDir, quota: &str) -> Self {
         let line = test_dir.succeeds("key client client.key --name alice");
         fs::write(test_dir.path("allow"), format!("{} {quota}\n", line.trim())).unwrap();
@@ -62,12 +63,12 @@ impl StoreServer {
         format!("oblivio+tls://{address}/{name}?{}&key=client.key", self.query)
     }
 
-    /// The location and the options that open a volume.
+    /// The location and the options that open the volume `name`.
     pub(crate) fn volume(&self, name: &str) -> String {
         self.volume_at(&self.address, name)
     }
 
-    /// The location at another address, and the options that open the volume.
+    /// Like [`Self::volume`], with another address of the server, such as that of a relay.
     pub(crate) fn volume_at(&self, address: &str, name: &str) -> String {
         format!("{} --key-file key", self.url_at(address, name))
     }
@@ -131,7 +132,7 @@ fn a_volume_on_a_server_is_a_volume() {
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("requests_total"), "{page}");
     let log = fs::read_to_string(test_dir.path(LOG)).unwrap();
     assert!(log.contains("client=\"alice\"") && log.contains("client disconnected"), "{log}");
-    // The server's data and metrics hold nothing secret: no name of a file, no key.
+    // The metrics name neither volumes nor clients, and only the server's user can read the stores.
     assert!(!page.contains("disk") && !page.contains("alice"), "{page}");
     test_dir.assert_private("stores");
     test_dir.succeeds(&format!("key add {volume} --new-key-file allow"));
@@ -157,7 +158,7 @@ fn a_volume_is_striped_over_servers_and_a_file() {
             "serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"
         ));
         test_dir.succeeds(&format!("check {volume}"));
-        // A refused command takes the stripe from no client.
+        // A refused command does not take the stripe from the client that uses it.
         let program = env!("CARGO_BIN_EXE_oblivio");
         let refused = format!("! {program} check \"stripe:{first},{second}\" --key-file allow");
         let read = "nbdcopy \"$uri\" back && cmp data back";
@@ -187,7 +188,7 @@ fn an_interrupted_creation_leaves_no_obstacle() {
     assert!(interrupted > 2, "{interrupted} were interrupted");
 }
 
-/// The client sends writes again if the server was killed before it made them durable.
+/// The client sends writes again if the server was killed before they were durable.
 #[test]
 fn a_server_that_is_killed_under_load_loses_nothing() {
     let test_dir = TestDir::new();
@@ -228,7 +229,7 @@ fn a_second_client_takes_the_volume_over_and_the_first_reports_it() {
         let read = read.arg(&uri).arg(test_dir.path("out")).stderr(Stdio::null());
         read.status().unwrap().success()
     };
-    // A refused command takes the volume from no client.
+    // A refused command does not take the volume from the client that uses it.
     let by_stranger = format!("check {} --key-file allow", server.url("disk"));
     test_dir.fails_with(&format!("{by_stranger} --state one"), 6, "");
     test_dir.fails_with(&format!("check {volume} --state none"), 11, "");
@@ -253,7 +254,8 @@ fn a_second_client_takes_the_volume_over_and_the_first_reports_it() {
 }
 
 /// An older copy of the client's directory lacks later writes, even if it has the last checkpoint.
-/// The client detects that by the places that evictions wrote, and refuses to open the volume.
+/// The client then finds evictions in storage that the copy does not know, and refuses to open the
+/// volume.
 #[test]
 fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     let test_dir = TestDir::new();
@@ -261,7 +263,8 @@ fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     let volume = server.volume("disk");
     test_dir.succeeds(&format!("create {volume} --size 4M --state client"));
     fs::write(test_dir.path("data"), bytes(5, 4 * MIB)).unwrap();
-    // No moves that may be lost are left in storage.
+    // With `--cache 0`, each write reaches storage at once, so storage is newer than the copied
+    // directory.
     let serve = format!("serve nbd {volume} --cache 0 --state client --run");
     test_dir.succeeds(&format!("{serve} 'nbdcopy --flush data \"$uri\"'"));
     let program = env!("CARGO_BIN_EXE_oblivio");
@@ -277,7 +280,8 @@ fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     test_dir.succeeds(&format!("check {volume} --state client"));
 }
 
-/// A server that does not come back is given up in time, and the volume recovers later.
+/// If a server does not come back within `--retry-for`, the client gives up. When the server is
+/// back, the volume recovers.
 #[test]
 fn a_server_that_stays_away_is_given_up_and_nothing_is_lost() {
     let test_dir = TestDir::new();

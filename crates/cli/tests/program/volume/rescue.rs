@@ -264,7 +264,7 @@ fn rescues_from_a_read_only_file_system() {
     test_dir.succeeds(&rescue);
     assert!(fs::read(test_dir.path("saved")).unwrap() == fs::read(test_dir.path("data")).unwrap());
     fs::remove_file(test_dir.path("saved")).unwrap();
-    // Commands that write advise commands that do not, and these work.
+    // The errors of commands that write name commands that only read. These work.
     let volume = format!("{place}/disk.obl --key-file key --state {place}/state");
     for command in [
         format!("check {volume}"),
@@ -279,7 +279,7 @@ fn rescues_from_a_read_only_file_system() {
     test_dir.succeeds(&format!("serve nbd {volume} --rescued --socket sock --run '{read}'"));
     test_dir.succeeds(&format!("info {volume} --require-clean"));
     test_dir.succeeds(&format!("key list {place}/disk.obl"));
-    // Only the client's directory is on the read-only file system, and then only the targets.
+    // Next, only the client's directory is on the read-only file system, and then only new files.
     for command in ["check", "serve nbd --run true"] {
         let command = format!("{command} disk.obl --key-file key --state {place}/state");
         for advice in [&format!("{place}/state"), "Read-only file system", "cp -a", "`copy`"] {

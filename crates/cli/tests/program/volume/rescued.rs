@@ -47,7 +47,7 @@ fn reading_lost_blocks_fails_and_the_rest_is_as_a_rescue_saves_it() {
     let rescue = oblivio(test_dir.path(""), &format!("rescue {VOLUME} saved"));
     assert_eq!(rescue.0, 7, "{}", rescue.2);
     let server = Server::start(&test_dir, "--rescued").ready();
-    // With this option, the client reads zeros where blocks are lost, like a rescue.
+    // With `--salvage`, qemu-img writes zeros where blocks are lost, like a rescue.
     let copy = test_dir.path("copy");
     let salvaged = ["convert", "--salvage", "-f", "raw", "-O", "raw", server.uri()];
     run("qemu-img", &[&salvaged[..], &[copy.to_str().unwrap()]].concat());

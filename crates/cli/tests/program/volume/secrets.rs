@@ -1,4 +1,4 @@
-//! Secrets are not shown or stored anywhere.
+//! Passphrases, keys and the contents of disks are neither shown nor stored as plain text.
 
 use std::process::Command;
 use std::{fs, mem};
@@ -12,7 +12,8 @@ use crate::common::{command, oblivio, succeeds};
 
 const PASSPHRASE: &str = "Vollmond-Kaktus-7193";
 
-/// A volume with a passphrase. `--unlock-millis` sets how long trying one takes.
+/// A test directory with a volume that has a passphrase. With `--unlock-millis 1`, each attempt to
+/// unlock it is fast.
 fn test_dir() -> TestDir {
     let test_dir = TestDir::new();
     fs::write(test_dir.path("words"), format!("{PASSPHRASE}\n")).unwrap();
@@ -46,8 +47,8 @@ fn a_passphrase_is_never_shown() {
         }
     }
     let state = test_dir.state();
-    let kept = fs::read_dir(state).unwrap().map(|entry| entry.unwrap().path());
-    for path in kept.chain([test_dir.path("disk.obl"), test_dir.path("view")]) {
+    let files = fs::read_dir(state).unwrap().map(|entry| entry.unwrap().path());
+    for path in files.chain([test_dir.path("disk.obl"), test_dir.path("view")]) {
         let contents = fs::read(&path).unwrap();
         assert!(memmem::find(&contents, PASSPHRASE.as_bytes()).is_none(), "{}", path.display());
     }
@@ -62,7 +63,8 @@ fn there_is_no_option_that_takes_the_passphrase_itself() {
     assert!(code == 3 && message.contains("--passphrase-file"), "{code}: {message}");
 }
 
-/// Types these words at a terminal, one at each prompt. Returns the text shown, and the exit code.
+/// Types `words` at a terminal, one word at each prompt. Returns the exit code (128 if a signal
+/// ended the session) and the text shown.
 fn typed(test_dir: &TestDir, command_line: &str, words: &[&str]) -> (i32, String) {
     let terminal = Terminal::new();
     let mut child = terminal.run(&command(&test_dir.path(""), command_line)).spawn().unwrap();
@@ -121,7 +123,7 @@ fn a_new_key_comes_from_a_source_that_supplies_it_again() {
         ("key-file /dev/urandom", "is a character device"),
         ("key-file link", "is a character device"),
         ("key-file /dev/fd/7 7< gone", "is a deleted file"),
-        // Its type is a regular file.
+        // This is a regular file, but it has other contents at each reading.
         ("key-file /proc/sys/kernel/random/uuid", "not supply the same key twice"),
         ("passphrase-file <(cat words)", "is a pipe"),
         ("passphrase-file /proc/sys/kernel/random/uuid", "not supply the same key twice"),
@@ -144,7 +146,8 @@ fn a_new_key_comes_from_a_source_that_supplies_it_again() {
     }
     assert_eq!(test_dir.succeeds("key list disk.obl"), before);
 
-    // These sources supply it again; a pipe can open what was made.
+    // These sources supply the key again, so a volume can be created with them. A pipe can then
+    // open the volume.
     for (source, pipe) in [
         ("key-file /dev/stdin < key", "key-file <(cat key)"),
         ("passphrase-command 'cat words'", "passphrase-file <(cat words)"),
@@ -179,7 +182,7 @@ fn an_added_key_is_not_called_wrong_if_storage_was_rolled_back() {
         test_dir.fails_with(&format!("{command} disk.obl --key-file wrong {image}"), code, "key");
     }
     assert!(!test_dir.path("image").exists());
-    // The old copy in the directory opens nothing for a removed key.
+    // With a removed key, the old superblock copy in the client's directory opens nothing.
     let copy = test_dir.state().join("superblock-copy");
     fs::copy(&copy, test_dir.path("old-copy")).unwrap();
     test_dir.copy("latest.obl", "disk.obl");
@@ -193,7 +196,8 @@ fn an_added_key_is_not_called_wrong_if_storage_was_rolled_back() {
 #[test]
 fn text_that_a_terminal_could_not_type_again_is_refused_as_a_passphrase() {
     let test_dir = TestDir::with_volume(1);
-    // To open a volume, one line is enough: a slot may have been made with any characters.
+    // To open a volume, any line that is not empty is tried (code 6): its slot may have been
+    // created with any characters.
     for (text, what, is_line) in [
         (&b"hunter2\rextra"[..], "carriage return", false),
         (b"hunter2\nuser: me\n", "more than one line", false),
@@ -219,17 +223,18 @@ fn text_that_a_terminal_could_not_type_again_is_refused_as_a_passphrase() {
     let test_dir = self::test_dir();
     fs::write(test_dir.path("text"), format!("{PASSPHRASE}\r\n")).unwrap();
     succeeds(test_dir.path(""), "info disk.obl --passphrase-file text");
-    // An accidental key press makes a wrong passphrase, which may be typed again.
+    // An accidental key press makes a wrong passphrase. The user can type it again.
     let (code, shown) = typed(&test_dir, "info disk.obl", &["\u{1b}[A", PASSPHRASE]);
     assert!(code == 0 && shown.contains("Try again"), "{code}: {shown}");
     let (code, shown) = typed(&test_dir, "info disk.obl", &[""]);
     assert!(code == 3 && shown.contains("what was typed is empty"), "{code}: {shown}");
-    // The terminal would cut it at the same place each time.
+    // A terminal would cut such a long line at the same place each time.
     let (code, shown) = typed(&test_dir, "info disk.obl", &[&"x".repeat(4095)]);
     assert!(code == 3 && shown.contains("a terminal cuts lines"), "{code}: {shown}");
 }
 
-/// A command that asks for a passphrase, reacts to all signals, and writes its process ID to `pid`.
+/// A command that asks for a passphrase, and writes its process ID to `pid`. HUP, INT, QUIT and
+/// TERM have their default actions.
 fn asking(test_dir: &TestDir) -> Command {
     let script = "echo $$ > pid; exec env --default-signal=HUP,INT,QUIT,TERM \"$0\" info disk.obl";
     let mut shell = Command::new("sh");
@@ -272,9 +277,9 @@ fn unlocking_after_a_prompt_can_be_interrupted() {
     test_dir.succeeds("create slow.obl --size 4M --passphrase-file slow --unlock-millis 1500");
     let terminal = Terminal::new();
     let mut session = terminal.run(&command(&test_dir.path(""), "info slow.obl")).spawn().unwrap();
-    let mut asked = false;
+    let mut answered = false;
     let shown = terminal.type_secrets(|shown| {
-        (shown.contains("Passphrase:") && !mem::replace(&mut asked, true))
+        (shown.contains("Passphrase:") && !mem::replace(&mut answered, true))
             .then(|| format!("{PASSPHRASE}\n\u{3}"))
     });
     assert!(!session.wait().unwrap().success() && !shown.contains("4.00 MiB"), "{shown}");

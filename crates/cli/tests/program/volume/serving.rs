@@ -51,7 +51,7 @@ fn clients_that_are_turned_away_are_reported() {
     let test_dir = TestDir::with_volume(1);
     let server = test_dir.serve("");
     let clients: Vec<_> = (1..TOO_MANY).map(|_| client(&server)).collect();
-    // A client that has just chosen the export may not count yet.
+    // A client that has just chosen the export may not be counted yet.
     wait_until("a client to be turned away", || {
         let mut stream = UnixStream::connect(server.socket()).unwrap();
         stream.read(&mut [0; 1]).unwrap() == 0

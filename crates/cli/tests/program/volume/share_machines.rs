@@ -8,8 +8,8 @@ use super::shares::{SMALL, ShareServers, inside};
 use super::test_dir::{TestDir, bytes, end};
 use crate::common;
 
-/// A network namespace that acts as a machine. The namespace of the client has the bridge. It
-/// exists as long as this process, which runs in it.
+/// A network namespace that acts as a machine. It exists as long as this process, which runs in it.
+/// The bridge is in the client's namespace.
 struct Machine(Child);
 
 impl Machine {
@@ -22,7 +22,7 @@ impl Machine {
         Self(child)
     }
 
-    /// The words that start a program on this machine.
+    /// The words before a command that run it on this machine.
     fn enter(&self) -> Vec<String> {
         ["nsenter", "--net", "--target", &self.0.id().to_string()].map(str::to_owned).to_vec()
     }
@@ -42,7 +42,8 @@ impl Drop for Machine {
     }
 }
 
-/// The machines of a client and of servers in one network.
+/// Creates the machines of a client and of servers in one network. Server `n`, counted from 1, has
+/// the address `10.93.0.n`.
 fn machines(servers: usize) -> (Machine, Vec<Machine>) {
     let client = Machine::new(&[]);
     client.does("ip link add name br0 type bridge");

@@ -1,5 +1,5 @@
-//! Tests of opening volumes on share servers. If the opening is refused, the client that has the
-//! volume open keeps it.
+//! Openings of volumes on share servers. If an opening is refused, the client that has the volume
+//! open keeps it.
 
 use std::fs;
 use std::process::Stdio;
@@ -12,8 +12,9 @@ use super::shares::{PROGRAM, SMALL, ShareServers};
 use super::test_dir::{MIB, PATIENCE, TestDir, bytes, end};
 use crate::common;
 
-/// Copies that lack the last writes of an active owner, or all writes since its opening, are older
-/// than the servers' records. The servers' records reveal that to any reader.
+/// A copy of the client's directory is older than the servers' records if it lacks the last writes
+/// of a client that uses the volume, or everything since its opening. Commands with such a copy end
+/// with exit code 12.
 #[test]
 fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     for map in ["", "--client-memory 236000"] {
@@ -46,8 +47,8 @@ fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     }
 }
 
-/// Checks that all commands that open the volume end with exit code `code`, and that their messages
-/// contain `advice`.
+/// Checks that commands that open or describe the volume end with exit code `code`, and that their
+/// messages contain `advice`.
 fn all_end(test_dir: &TestDir, servers: &ShareServers, code: i32, advice: &str) {
     let volume = servers.volume("disk");
     let url = servers.url_of(&[0, 1, 2], "disk");
@@ -72,8 +73,8 @@ fn lose(test_dir: &TestDir, servers: &mut ShareServers, server: usize) {
     servers.start(test_dir, server);
 }
 
-/// During its creation a volume is in use. If the creating client is killed, the remains on any of
-/// the servers are removed, and the volume can be created again.
+/// A volume is in use during its creation. If the creating client is killed, `remove` deletes the
+/// remains, even if some servers have lost theirs. Then the volume can be created again.
 #[test]
 fn an_unfinished_volume_is_in_use_until_its_client_dies_and_can_then_be_removed() {
     let test_dir = TestDir::new();
@@ -124,8 +125,8 @@ fn a_volume_on_too_few_servers_is_reported_as_unreadable() {
     servers.start(&test_dir, 1);
     test_dir.succeeds(&format!("shares repair {volume} --server 3"));
     test_dir.succeeds(&format!("check {volume} --state client"));
-    // One of the two servers that a repair needs is missing: the message says that, and not that it
-    // needs repair.
+    // Server 3, one of the two servers that a repair needs, is missing. The message says so, and
+    // does not advise to repair server 3.
     servers.kill(2);
     let away = common::fails_with(
         test_dir.path(""),
@@ -134,7 +135,7 @@ fn a_volume_on_too_few_servers_is_reported_as_unreadable() {
     );
     assert!(away.contains("server 3") && away.contains("bring back another"), "{away}");
     assert!(!away.contains("repair one of these"), "{away}");
-    // If that server has lost its disk instead, it can be repaired.
+    // If server 3 has lost its disk instead, it can be repaired.
     servers.start(&test_dir, 2);
     lose(&test_dir, &mut servers, 2);
     let anyway = format!("shares repair {volume} --server 2 --anyway");

@@ -1,4 +1,4 @@
-//! Records on share servers that were unavailable when newer ones were written.
+//! Records of share servers that were unavailable when newer records were written.
 
 use std::fs;
 
@@ -55,7 +55,7 @@ impl Five {
         self.be_there(&[0, 1], true);
     }
 
-    /// Restarts the server with an empty folder.
+    /// Restarts a server with an empty folder. `server` counts from 0.
     fn lose_disk(&mut self, server: usize) {
         self.be_there(&[server], false);
         fs::remove_dir_all(ShareServers::folder(&self.test_dir, server)).unwrap();
@@ -91,8 +91,8 @@ fn older_records_of_servers_that_were_away_are_no_rollback() {
     five.assert_opens();
     five.be_there(&[4], true);
     five.assert_opens();
-    // One server with the newest records does not outvote two. The message names the servers that
-    // may have them.
+    // Server 3 alone has the newest records, and does not outvote servers 1 and 2. The message
+    // names the missing servers, which may have the newest records, too.
     five.use_without_two();
     five.be_there(&[3, 4], false);
     let (code, printed) = five.open();
@@ -130,8 +130,8 @@ fn a_repair_copies_the_newest_records_and_no_removed_key_comes_back() {
     five.assert_opens();
 }
 
-/// A repair does not copy old anchors while a missing server may have newer ones. Servers 1 and 2
-/// hold old anchors, and server 3 has lost its disk.
+/// A repair does not copy old records while a missing server may have newer records. Servers 1 and
+/// 2 hold old records, and server 3 has lost its disk.
 #[test]
 fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     let mut five = Five::new();
@@ -159,8 +159,8 @@ fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     fs::rename(five.test_dir.path("elsewhere"), five.test_dir.path("state-home")).unwrap();
     five.assert_opens();
 
-    // An old directory shows as little as one in use. A refusal does not take the volume from the
-    // client that uses it.
+    // A client's directory that is in use does not show it either, nor does an old copy of it. A
+    // refusal does not take the volume from the client that uses it.
     five.lose_disk(2);
     five.be_there(&[4], false);
     let refused = repair("--server 3").replace('\'', "\"");
@@ -218,7 +218,7 @@ fn a_rescue_says_that_missing_servers_may_hold_newer_blocks() {
     five.assert_refused(&format!("serve nbd {volume} --rescued --run true"), 15, &none);
     five.be_there(&[3, 4], true);
     five.assert_opens();
-    // They die in a session, before a block is written that the others get.
+    // Servers 1 and 2 die in a session, before a block is written to the other servers.
     five.write_after_two_died();
     five.be_there(&[3, 4], false);
     let one = with_lost("blocks that are lost: 1;");

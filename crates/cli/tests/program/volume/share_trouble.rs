@@ -1,4 +1,5 @@
-//! Volumes on share servers with a damaged file, and with two clients that create one at once.
+//! Volumes on share servers with a damaged file, with a missing or rolled-back server, and with two
+//! clients that create the same volume at once.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +11,8 @@ use super::shares::{SMALL, ShareServers};
 use super::test_dir::{MIB, TestDir, bytes};
 use crate::common;
 
-/// For any file, the message names the server and the command that repairs it. The repair works,
-/// and no wrong data is read.
+/// A file of a server holds only zeros. Whichever file it is, the message names the server and the
+/// command that repairs the server. The repair works, and no wrong data is read.
 #[test]
 fn a_file_of_zeros_on_a_server_is_noticed_and_repaired() {
     let test_dir = TestDir::new();
@@ -39,7 +40,8 @@ fn a_file_of_zeros_on_a_server_is_noticed_and_repaired() {
         }
         test_dir.succeeds(&repair);
         if is_listed {
-            // The directory remembers the tampering until the owner confirms its end.
+            // The client's directory remembers the tampering until the owner confirms that it is
+            // over.
             test_dir.fails_with(&check, 7, "--after-tampering");
             test_dir.succeeds(&format!("{check} --after-tampering"));
         } else {
@@ -51,8 +53,8 @@ fn a_file_of_zeros_on_a_server_is_noticed_and_repaired() {
     }
 }
 
-/// A wrong file is reported as damage of that server only, and a repair fixes it. A directory in
-/// place of a file must be fixed by the operator.
+/// A wrong file, or a directory in place of a file, is reported as damage of that server only, and
+/// a repair fixes it. Only a directory with the name `buckets` must be removed by the operator.
 #[test]
 fn a_wrong_file_of_a_server_is_reported_as_damage() {
     let test_dir = TestDir::new();
@@ -73,13 +75,13 @@ fn a_wrong_file_of_a_server_is_reported_as_damage() {
     };
     type Damage<'d> = &'d dyn Fn(&Path);
     let cases: [(&str, Damage<'_>, bool); 4] = [
-        // The server then claims to be another one.
+        // The server then claims to be another server.
         ("shares/setup", &with_a_bit_flipped, true),
         ("session", &with_a_bit_flipped, false),
         ("shares/root", &a_directory, false),
         ("shares/setup", &a_directory, false),
     ];
-    for (file, damage, is_told) in cases {
+    for (file, damage, needs_anyway) in cases {
         servers.kill(1);
         damage(&ShareServers::folder(&test_dir, 1).join("alice/disk").join(file));
         servers.start(&test_dir, 1);
@@ -91,14 +93,14 @@ fn a_wrong_file_of_a_server_is_reported_as_damage() {
             !printed.contains("server 1") && !printed.contains("server 3"),
             "{file}: {printed}"
         );
-        if is_told {
+        if needs_anyway {
             assert!(printed.contains("--anyway"), "{printed}");
             test_dir.fails_with(&repair, 3, "--anyway");
             test_dir.succeeds(&format!("{repair} --anyway"));
         } else {
             test_dir.succeeds(&repair);
         }
-        // The client's directory remembers what was found.
+        // The client's directory remembers the tampering.
         test_dir.succeeds(&format!("{check} --after-tampering"));
     }
     servers.kill(1);
@@ -125,8 +127,8 @@ fn a_rescue_names_a_missing_server_once() {
     assert!(damage[0].as_str().unwrap().contains("server 2"), "{stdout}");
 }
 
-/// A server that was rolled back to before the last eviction cannot follow a repaired one. The
-/// message names it as the next one to repair.
+/// A server that was rolled back to before the last eviction does not fit a repaired server. The
+/// message of the repair names it as the next server to repair.
 #[test]
 fn a_repair_names_the_server_that_is_an_eviction_behind() {
     let test_dir = TestDir::new();

@@ -1,5 +1,5 @@
-//! A volume on share servers in separate processes, one of which is killed, lies, loses its disk,
-//! or is the wrong one.
+//! A volume on share servers in separate processes. Servers are killed, lie, are rolled back, lose
+//! their disks, or belong to another volume.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -31,7 +31,8 @@ pub(super) struct ShareServers {
     keys: Vec<String>,
     /// Parameters to append to the URL of a volume.
     more: &'static str,
-    /// Maximum bytes of recordings of servers that are started. `None` if they do not record.
+    /// Maximum bytes of the recordings of each server that is started from now on. `None` if
+    /// servers do not record.
     record: Option<&'static str>,
 }
 
@@ -201,7 +202,7 @@ fn a_volume_on_share_servers_is_a_volume() {
     }
     assert!(fs::read_to_string(test_dir.path("view.svg")).unwrap().contains("of tree 100"));
     test_dir.fails_with(&format!("create {volume} --size 1M {SMALL}"), 3, "choose another name");
-    // One server alone holds records, but no volume.
+    // The bucket-server URL of one server leads to its records, but not to a volume.
     let alone = servers.bucket_url(0, "disk");
     for command in [
         format!("copy '{alone}' copy.obl"),
@@ -221,8 +222,8 @@ fn a_volume_on_share_servers_is_a_volume() {
         test_dir.fails_with(&command, 3, message);
     }
     assert!(!test_dir.path("copy.obl").exists() && !test_dir.path("copy.obl.copying").exists());
-    // A client that uses the volume keeps it: a repair that finds nothing to do does not fence it
-    // off.
+    // The client that uses the volume keeps it, in spite of refused commands such as a repair that
+    // finds nothing to do.
     let url = servers.url_of(&[0, 1, 2], "disk");
     let remove = format!("{PROGRAM} remove \"{url}\" --yes; test $? = 9");
     let repair = format!(
@@ -284,7 +285,7 @@ fn views_of_servers_hold_the_messages_between_them() {
         );
         assert_eq!(shown_servers["are_more_than_may_collude"], too_many, "{shown_servers}");
         assert_eq!(trees(&shown), of.iter().map(|it| u64::from(*it) + 99).collect::<Vec<_>>());
-        // From each of these servers, and to each.
+        // Messages from and to each of these servers are counted.
         let between = links(&shown);
         let ends = |it: &(u64, u64)| [it.0, it.1].iter().any(|end| of.contains(&(*end as u8)));
         let pairs = (1..=5).flat_map(|from| (1..=5).map(move |to| (from, to)));
@@ -304,7 +305,7 @@ fn views_of_servers_hold_the_messages_between_them() {
         assert!(text.contains("messages between servers\n"), "{text}");
         sent.extend(shown_servers["exchanges"].as_array().unwrap().clone());
     }
-    // Both ends have counted the same messages.
+    // The sender and the receiver have counted the same messages.
     let of = |from: u64, to: u64| {
         let mut all = sent.iter().filter(|it| it["from"] == from && it["to"] == to);
         (all.next().unwrap().clone(), all.next_back().unwrap().clone())
@@ -322,7 +323,8 @@ fn views_of_servers_hold_the_messages_between_them() {
     test_dir.fails_with(&format!("view show {one} --parties 6"), 3, "names some of 1 to 5");
     test_dir.fails_with(&format!("view show {one} {one}"), 3, "give one file of each server");
     test_dir.fails_with(&format!("view show {one} {client}"), 3, "give one file of each server");
-    // A client sees no messages between servers, but what each server sees of the client.
+    // A client's view has no messages between servers, but it has what each server sees of the
+    // client.
     let shown = test_dir.json(&format!("view show {client} --parties 4,2 --json"));
     let shown_servers = &shown["servers"];
     assert_eq!(
@@ -414,7 +416,7 @@ fn a_full_server_and_a_damaged_server_have_their_own_errors() {
         let path = shares.join(name);
         let file = Bytes::of(&path);
         let sound = (file.len(), file.read(0, file.len().min(4096)));
-        // An open volume's files are not read again.
+        // The server does not read the files of an open volume again, so it is restarted.
         servers.kill(1);
         file.set_len(30);
         servers.start(&test_dir, 1);
@@ -437,7 +439,7 @@ fn a_position_map_that_does_not_fit_on_the_client_is_on_the_servers() {
     test_dir.succeeds(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
     let read = "nbdcopy \"$uri\" back && cmp data back";
     test_dir.succeeds(&format!("serve nbd {volume} --record-view view --run '{read}'"));
-    // Each server has a tree of the view for the data, and another one for the map.
+    // In the view, each server has one tree for the data and one tree for the map.
     let shown = test_dir.json("view show view --json");
     let trees: Vec<_> =
         shown["trees"].as_array().unwrap().iter().filter_map(|it| it["tree"].as_u64()).collect();
@@ -467,9 +469,9 @@ fn shares_of_another_version_are_refused_as_such() {
     let (without_version, last) = (&sound[..sound.len() - 8], sound.len() - 1);
     let mut newer = sound.clone();
     newer[last] += 1;
-    for (kept, advice) in [(without_version, "an older program"), (&newer, "a newer program")] {
+    for (contents, advice) in [(without_version, "an older program"), (&newer, "a newer program")] {
         servers.kill(1);
-        fs::write(&setup, kept).unwrap();
+        fs::write(&setup, contents).unwrap();
         servers.start(&test_dir, 1);
         test_dir.fails_with(&format!("check {volume}"), 13, advice);
     }
@@ -503,7 +505,7 @@ fn an_image_becomes_a_volume() {
         .succeeds(&format!("serve nbd {volume} --run '{read} && nbdcopy --flush back \"$uri\"'"));
     test_dir.succeeds(&format!("check {volume}"));
     test_dir.succeeds(&format!("serve nbd {volume} --run '{read}'"));
-    // Other stores receive it block by block.
+    // Other stores receive the image block by block.
     test_dir.succeeds("create disk.obl --from data --size 2M --key-file key");
     test_dir.succeeds(&format!("serve nbd disk.obl --key-file key --run '{read}'"));
     fs::write(test_dir.path("empty"), "").unwrap();
@@ -556,7 +558,7 @@ fn servers_of_another_volume_or_in_another_order_are_named() {
     test_dir.succeeds(&format!("create {volume} --size 256K {SMALL}"));
     fs::write(test_dir.path("data"), bytes(5, MIB / 4)).unwrap();
     test_dir.succeeds(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
-    // In another order, each server has another number than the client expects.
+    // In another order, servers have other numbers than the client expects.
     let swapped = three(&[1, 0, 2], "disk");
     for command in [
         format!("serve nbd {swapped} --run true"),
@@ -720,7 +722,7 @@ fn a_damaged_share_is_detected_when_it_is_read() {
     test_dir.succeeds(&write);
     test_dir.copy("client", "older");
     test_dir.succeeds(&write);
-    // An old directory is refused, and a rescue uses what it knows.
+    // An old copy of the client's directory is refused by `check`, but `rescue` uses it.
     test_dir.fails_with(&format!("check {volume} --state older"), 12, "");
     test_dir.fails_with(&format!("rescue {volume} of-old --state older"), 12, "");
     assert!(fs::metadata(test_dir.path("of-old")).is_ok());
@@ -743,8 +745,8 @@ fn a_damaged_share_is_detected_when_it_is_read() {
         "blocks that are lost: 0",
     );
     assert!(fs::read(test_dir.path("image")).unwrap() == fs::read(test_dir.path("data")).unwrap());
-    // The check has recorded the server: it deals in no eviction until it is repaired with that
-    // directory.
+    // The check has recorded in the client's directory that server 1 is wrong. The server deals no
+    // shares in evictions until it is repaired with this directory.
     let info = format!("info {volume} --state client");
     assert!(test_dir.succeeds(&info).contains("server 1 has wrong shares"));
     assert_eq!(test_dir.json(&format!("{info} --json"))["wrong_servers"], serde_json::json!([1]));
@@ -788,7 +790,8 @@ fn impossible_volumes_are_refused_before_anything_is_made() {
     test_dir.fails_with("key server server-1.key --address nowhere", 2, "one.example:2412");
     test_dir.fails_with("key server server-1.key --address 'a b:80'", 2, "one.example:2412");
     test_dir.fails_with("plan --size 1T --scheme s3oram --client-memory 1M", 3, "--client-memory");
-    // If one of five servers may collude, two may be missing, and would lack marks.
+    // If one of five servers may collude, two may be missing. They could not catch up with a
+    // position map on servers.
     test_dir.fails_with("plan --size 1T --servers 5 --colluding 1", 3, "must be on the client");
     let plan = test_dir.succeeds("plan --size 1T --servers 3");
     assert!(plan.contains("in smaller trees on the servers"), "{plan}");

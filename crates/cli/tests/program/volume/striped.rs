@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use super::store_file::HEADER_BYTES;
 use super::test_dir::{MIB, TestDir, bytes};
 
-/// Opens the volume of a striped test directory.
+/// The arguments that open the volume of a striped test directory.
 const STRIPED: &str = "stripe:a.obl,b.obl,c.obl --key-file key";
 
 /// A test directory with random data in the file `data`, and a striped volume that holds it.

@@ -1,4 +1,4 @@
-//! A directory with a volume in it, and a server that is stopped when dropped.
+//! A directory with a volume in it, and a server that is killed when dropped.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -30,7 +30,7 @@ const BETWEEN_SIGNALS: Duration = Duration::from_millis(100);
 /// The arguments that open the volume of a [`TestDir`].
 pub(crate) const VOLUME: &str = "disk.obl --key-file key";
 
-/// A temporary directory with a key.
+/// A temporary directory with a key file `key`.
 pub(crate) struct TestDir(TempDir);
 
 impl TestDir {
@@ -40,7 +40,7 @@ impl TestDir {
         Self(dir)
     }
 
-    /// A test directory with a volume `disk.obl`.
+    /// A test directory with a volume `disk.obl` of `mib` MiB.
     pub(crate) fn with_volume(mib: u64) -> Self {
         let test_dir = Self::new();
         test_dir.succeeds(&format!("create {VOLUME} --size {mib}M"));
@@ -115,7 +115,7 @@ impl TestDir {
         states.max_by_key(|path| name(path)["state-".len()..].parse::<u64>().unwrap_or(0)).unwrap()
     }
 
-    /// Copies a file or a directory, and keeps it sparse.
+    /// Copies a file or a directory, and keeps it sparse. Replaces an existing directory `to`.
     pub(crate) fn copy(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) {
         let (from, to) = (self.path(from), self.path(to));
         if to.is_dir() {
@@ -129,12 +129,12 @@ impl TestDir {
         assert!(output.status.success(), "{output:?}");
     }
 
-    /// The volume's file, to be tampered with.
+    /// The volume's file, for tests that tamper with it.
     pub(crate) fn store(&self) -> Bytes {
         Bytes::of(&self.path("disk.obl"))
     }
 
-    /// Serves the volume until the server is stopped.
+    /// Starts a server of the volume, and waits until it is ready.
     pub(crate) fn serve(&self, options: &str) -> Server {
         Server::start(self, options).ready()
     }
@@ -208,7 +208,8 @@ impl Server {
         Self::spawn(test_dir, hearing_signals(&common::command(test_dir.0.path(), &command_line)))
     }
 
-    /// Starts the process in a shell, which does `first` and then becomes the process.
+    /// Starts the process in a shell. `first` ends with `exec`, so that the shell becomes the
+    /// process.
     pub(crate) fn start_in_shell(test_dir: &TestDir, first: &str) -> Self {
         let server = common::command(test_dir.0.path(), &format!("serve nbd {VOLUME} --json"));
         let mut shell = Command::new("/bin/sh");
@@ -238,7 +239,7 @@ impl Server {
             .unwrap_or_else(|_| panic!("{}", fs::read_to_string(&self.messages).unwrap()));
         self.uri = printed["uri"].as_str().unwrap().to_owned();
         self.page = printed["watch"].as_str().map(str::to_owned);
-        // A rescue has no recovery, and reports none.
+        // A server with `--rescued` reports no recovery.
         self.repeated = printed["accesses_repeated"].as_u64().unwrap_or_default();
         self
     }
@@ -252,12 +253,12 @@ impl Server {
         self.page.as_deref().unwrap()
     }
 
-    /// The socket file, unless another one was requested.
+    /// The default socket file. With `--socket` or `--tcp`, the server does not use it.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Number of accesses that the opening of the volume repeated, to recover it.
+    /// Number of accesses that the recovery repeated when the volume was opened.
     pub(crate) fn repeated(&self) -> u64 {
         self.repeated
     }
@@ -285,7 +286,8 @@ impl Server {
         self.end_by(&[Signal::TERM])
     }
 
-    /// Sends signals until the process ends. Returns its exit code and its messages.
+    /// Sends each signal once, and waits until the process ends. Returns its exit code and its
+    /// messages.
     pub(crate) fn end_by(mut self, signals: &[Signal]) -> (i32, String) {
         let code = end_by(&mut self.child, signals);
         let messages = self.messages();
@@ -324,20 +326,20 @@ pub(crate) fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Sends signals, with time to notice each, and waits. Returns the exit code, unless a signal ended
-/// the process.
+/// Sends each signal once, with time to notice each, and waits until the process ends. Returns the
+/// exit code, or `None` if a signal ended the process.
 pub(crate) fn end_by(child: &mut Child, signals: &[Signal]) -> Option<i32> {
     for (nth, signal) in signals.iter().enumerate() {
         if nth > 0 {
             thread::sleep(BETWEEN_SIGNALS);
         }
-        // The process may have ended before the second signal.
+        // The process may have ended before a later signal.
         let _ = kill_process(Pid::from_child(child), *signal);
     }
     wait(child)
 }
 
-/// Polls until `is_so` returns true.
+/// Polls until `is_so` returns true. Panics with `what` after [`PATIENCE`].
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     const LOOK: Duration = Duration::from_micros(200);
     let mut looks = 0;
@@ -348,8 +350,9 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Makes the command start with default signal handling. The tests themselves may run with ignored
-/// signals: `nohup` ignores hangups, and a shell makes background processes ignore Ctrl-C.
+/// Returns `command` with the default handling of HUP, INT, QUIT and TERM. The tests themselves may
+/// run with ignored signals: `nohup` ignores hangups, and a shell makes background processes ignore
+/// Ctrl-C.
 pub(crate) fn hearing_signals(command: &Command) -> Command {
     let mut env = Command::new("env");
     env.arg("--default-signal=HUP,INT,QUIT,TERM")

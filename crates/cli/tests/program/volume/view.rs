@@ -39,8 +39,8 @@ fn a_view_shows_totals_levels_leaves_and_rates() {
     }
     assert!(shown["read"]["bytes"].as_u64().unwrap() > 8 * MIB);
 
-    // Each access reads one bucket of each level, and each eviction writes one. The opening before
-    // them may read one leaf.
+    // Each access reads one bucket of each level. Each eviction reads and writes one bucket of each
+    // level. Before them, the opening may read one bucket of the deepest level.
     let data = tree(&shown, 2);
     let levels = data["levels"].as_array().unwrap();
     assert!(levels.len() >= 3, "{data}");
@@ -226,7 +226,7 @@ fn a_table_that_is_scanned_has_no_leaves() {
 #[test]
 fn a_view_without_leaves_is_drawn_only_for_a_named_tree() {
     let test_dir = TestDir::new();
-    // Only an anchor is read.
+    // The only event is a read of an anchor, which has no leaves.
     let view = b"OBLVIEW\x03\x01\x01\x00\x01\x01\x00\x40\x80\x01";
     fs::write(test_dir.path("disk.view"), view).unwrap();
     let advice = "choose a tree to draw with --tree, of 1\n";

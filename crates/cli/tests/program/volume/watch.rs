@@ -14,7 +14,7 @@ use crate::common::oblivio;
 const BYTES: u64 = 3 * 4096;
 const OFFSET: u64 = 737_280;
 
-/// Writes some blocks at the offset.
+/// Writes three blocks at [`OFFSET`], and flushes them.
 fn write(uri: &str) {
     let command = format!("write -P 7 {OFFSET} {BYTES}");
     run("qemu-io", &["--format", "raw", "-c", &command, "-c", "flush", uri]);
@@ -36,7 +36,7 @@ fn a_page_shows_what_storage_sees_and_nothing_of_the_owner() {
     reader.until(|name, data| name == "frame" && levels(data).iter().any(is_read));
     assert!(!reader.heard.contains("owner") && !reader.heard.contains(&OFFSET.to_string()));
 
-    // The page ends with the volume, and its readers receive that event.
+    // The page ends with the volume, and readers of the page receive the event `end`.
     let (code, messages) = server.stop();
     assert_eq!((code, messages.as_str()), (0, ""));
     let mut names = Vec::new();
@@ -45,10 +45,10 @@ fn a_page_shows_what_storage_sees_and_nothing_of_the_owner() {
     }
     assert_eq!(names.last().unwrap(), "end");
     assert!(TcpStream::connect(address.socket).is_err(), "the port must be closed");
-    // The token is in no file.
+    // No file in the client's directory contains the token.
     for file in fs::read_dir(test_dir.state()).unwrap() {
-        let held = fs::read(file.unwrap().path()).unwrap_or_default();
-        assert_eq!(memchr::memmem::find(&held, address.token.as_bytes()), None);
+        let contents = fs::read(file.unwrap().path()).unwrap_or_default();
+        assert_eq!(memchr::memmem::find(&contents, address.token.as_bytes()), None);
     }
 }
 

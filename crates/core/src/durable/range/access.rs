@@ -28,9 +28,10 @@ pub(super) struct RangeStep {
     pub(super) class: u8,
     /// The first block of the range; all ones for a dummy. Secret.
     pub(super) first: u64,
-    /// The present leaf of the first block. Storage sees it when the access is made.
+    /// The present leaf of the first block; a random leaf for a dummy. Storage sees it when the
+    /// access is made.
     pub(super) from: Leaf,
-    /// The new leaf of the first block. Secret.
+    /// The new leaf of the first block; equal to `from` for a dummy. Secret.
     pub(super) to: Leaf,
 }
 
@@ -75,7 +76,8 @@ pub(super) struct RangeArray {
     pub(super) evictions: u64,
     /// The value of `evictions` in the last durable state, to which the client may return. Public.
     pub(super) durable_evictions: u64,
-    /// Number of blocks that were accessed since the last eviction. Public.
+    /// Number of accessed blocks that count toward the next scheduled eviction. Early evictions do
+    /// not reset it. Public.
     pub(super) blocks_since_eviction: u32,
     announced: Announced,
     /// Number of blocks that were accessed since the array was created or restored. Public.
@@ -141,7 +143,8 @@ impl RangeArray {
         at.ok_or_else(|| invalid("this array has no ranges of this class"))
     }
 
-    /// Number of evictions left before one would overwrite data that the last durable state needs.
+    /// Number of evictions that the client may still make. A further eviction would overwrite data
+    /// that the last durable state needs.
     pub(super) fn evictions_left(&self) -> u64 {
         self.durable_evictions + self.params.spare_evictions() - self.evictions
     }
@@ -166,7 +169,6 @@ impl RangeArray {
     /// follow the steps announced before. A single path on its own is not announced, because it is
     /// read at once.
     pub(super) fn announce_steps(&mut self, steps: &[RangeStep]) -> Result<(), Error> {
-        // A single path is read at once, without an announcement.
         let is_alone = self.announced.steps == 0 && matches!(steps, [RangeStep { class: 0, .. }]);
         for step in steps {
             if !is_alone {
@@ -295,8 +297,8 @@ impl RangeArray {
     /// storage stay, and are stale once the range has moved.
     ///
     /// A range of several blocks is read level by level, a single block in one trip. Each trip is
-    /// verified as a whole before a slot of it is opened. It opens as many slots as the range has
-    /// blocks, wherever the blocks are found.
+    /// verified as a whole before any of its slots is opened. Each trip opens as many slots as the
+    /// range has blocks, wherever the blocks are found.
     fn read_range(&mut self, at: usize, step: &RangeStep) -> Result<(), Error> {
         let Self { subs, held, arena, live, store, evictions, .. } = self;
         let SubOram { tree, positions, .. } = &mut subs[at];
@@ -441,7 +443,7 @@ fn place_blocks(
     for level in levels.rev() {
         blocks.retain(|entry| {
             let bucket = BucketId::on_path(entry.leaf, level);
-            // The eviction after `g` that writes the bucket, modulo 2^level.
+            // The index in the batch of the first eviction that writes the bucket.
             let after_first = bucket.index().wrapping_sub(g) & ((1 << level) - 1);
             let has_room = after_first < evictions
                 && buckets.get(&bucket).is_none_or(|held| held.len() < usize::from(slots));

@@ -10,8 +10,9 @@ use crate::durable::salvage::{Damage, Salvage};
 use crate::error::{Error, ErrorKind, check_not_broken};
 
 impl RangeArray {
-    /// Reads all trees, and checks that each bucket holds its latest write and that each tree holds
-    /// every block. Returns the number of blocks with contents.
+    /// Reads all trees, and checks that each bucket holds its latest write. Also checks that each
+    /// tree holds every block with contents, unless the block waits on the client for that tree.
+    /// Returns the number of blocks with contents.
     pub(super) fn check_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
         check_not_broken(self.broken)?;
         let blocks = self.params.blocks;
@@ -57,9 +58,9 @@ impl RangeArray {
         Ok(self.live.iter().count() as u64)
     }
 
-    /// Reads all trees, and passes each block of which a copy is found to `each`. If a block has
-    /// several copies, passes the best one last. A copy is doubtful if a damaged bucket nearer to
-    /// the root may have held a later copy, and no other tree has a copy that is certainly the
+    /// Reads all trees, and passes each block of which a copy is found to `each`. May pass a block
+    /// twice: first a doubtful copy, then the latest. A copy is doubtful if a damaged bucket nearer
+    /// to the root may have held a later copy, and no other tree has a copy that is certainly the
     /// latest.
     pub(super) fn salvage_all(
         &mut self,

@@ -21,8 +21,8 @@ struct ClientBlock {
     awaited_by: u32,
 }
 
-/// Memory for all blocks that a client can hold, and for the blocks that a batch of evictions
-/// reads.
+/// Memory for all blocks that a client can hold, and for the blocks in transit: those of a batch of
+/// evictions, or of a whole path.
 pub(super) fn new_arena(params: &RangeParams) -> Result<BlockArena, Error> {
     let in_batch = params.evictions_max() * params.path_blocks();
     let whole_path = u64::from(params.slots) * (u64::from(params.leaf_level) + 1);

@@ -16,17 +16,17 @@
 //! Differences from the paper, and their reasons:
 //! - **One aligned range per access**, not two: the caller cuts requests at the borders of ranges.
 //! - **Reads do not write.** As in [rotating RAW ORAM](crate::durable::rotating), copies that were
-//!   read stay in storage. A copy counts if its leaf is the one in the position map, which is on
-//!   the client, and no other such copy is nearer to the root. A newer copy is never below an older
+//!   read stay in storage. A copy counts if it has the block's leaf in the position map on the
+//!   client, and no other such copy is nearer to the root. A newer copy is never below an older
 //!   one, because an eviction takes in every copy on its part of the path before it places one. So
 //!   storage needs no versions, and blocks carry no labels of other trees.
-//! - **A path is evicted after A blocks**, not after each, and trees have `A / 2` blocks per leaf
-//!   (Ring ORAM's analysis, as in RAW ORAM). `oblivio-lab run range-stash` counts the blocks left
-//!   on the client.
+//! - **A path is evicted after A blocks**, not after each, and trees have at most `A / 2` blocks
+//!   per leaf (Ring ORAM's analysis, as in RAW ORAM). `oblivio-lab run range-stash` counts the
+//!   blocks left on the client.
 //! - **Evictions rotate** ([`VersionedTree`](crate::scheme::VersionedTree)): each level has `W`
 //!   spare places. The client keeps enough of the first levels that no batch writes a bucket twice.
-//! - All sub-ORAMs have made the same number of evictions. Everything about a bucket follows from
-//!   that number.
+//! - All sub-ORAMs have made the same number of evictions. Place, name and version of every bucket
+//!   follow from that number.
 //!
 //! **What storage sees** of an access: its class, the first leaf of the run, which is fresh, and
 //! the evictions that follow. Storage learns how many ranges of each class were requested, and

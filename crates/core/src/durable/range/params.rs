@@ -45,8 +45,8 @@ pub struct RangeParams {
     pub stash_blocks_max: u32,
     /// The classes, ascending: for each `i` there is a sub-ORAM of ranges of `2^i` blocks.
     pub classes: Vec<u8>,
-    /// The ranges that a disk requests. With any policy but [`RangePolicy::Classes`], the size of
-    /// the disk must be a multiple of the range size.
+    /// The ranges that a disk requests. The disk must consist of whole ranges: of the fixed class
+    /// for [`RangePolicy::Fixed`], and of the largest class for [`RangePolicy::Exact`].
     pub policy: RangePolicy,
 }
 
@@ -56,7 +56,8 @@ pub(super) const RANGE_BYTES_MAX: u64 = 32 << 20;
 /// Maximum class: log₂ of the blocks of a range.
 const CLASS_MAX: u8 = 16;
 
-/// Number of trees of the store per sub-ORAM: one for slots and one for heads.
+/// Number of trees of the store per sub-ORAM: one for slots, and one for heads (tags and tables of
+/// buckets).
 const TREES_PER_CLASS: usize = 2;
 
 impl RangeParams {
@@ -217,7 +218,8 @@ impl RangeParams {
         self.classes.len() as u64 * u64::from(self.stash_blocks_max)
     }
 
-    /// Number of blocks on a client to reserve memory for. Counts a block once for each class.
+    /// Number of arena slots to reserve for blocks on the client. Exceeds
+    /// [`Self::client_blocks_max`], because it counts a block once for each class.
     pub(super) fn room_blocks(&self) -> u64 {
         let per_class = self.waiting_blocks_max()
             + u64::from(self.stash_blocks_max)
@@ -238,7 +240,7 @@ impl RangeParams {
         (2 * self.range_blocks_max()).max(WINDOW_ACCESSES_MAX as u64)
     }
 
-    /// Blocks in storage on the path of one eviction.
+    /// Number of slots in storage on one path.
     pub(super) fn path_blocks(&self) -> u64 {
         u64::from(self.leaf_level + 1 - self.tree_top_levels) * u64::from(self.slots)
     }

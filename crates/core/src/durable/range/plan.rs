@@ -93,7 +93,7 @@ pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RangeParams, Er
             && (params.waiting_blocks_max() * block_bytes <= waiting_bytes_max
                 || params.tree_top_levels == least.tree_top_levels)
     };
-    // More levels on the client move fewer bytes.
+    // With more levels on the client, accesses move fewer bytes.
     costs.iter().rfind(fits).map(|(params, _)| (*params).clone()).ok_or_else(|| {
         let least = costs.iter().map(|(_, cost)| cost.client_bytes()).min().unwrap_or(0);
         impossible(format!(

@@ -48,9 +48,9 @@ pub struct RestoredState {
 /// [`Self::carry_out`] makes the accesses. A client that must survive a crash logs the moves in
 /// between. If the moves are carried out again from the same state, storage sees the same paths.
 ///
-/// The position map is in client memory, or mostly in the tree itself. In the tree, the map blocks
-/// that [`Self::missing_positions_to_access`] names must be fetched before a block is accessed.
-/// They are fetched with ordinary accesses to the addresses of the map blocks.
+/// The position map is in client memory, or mostly in the tree itself. If it is in the tree, the
+/// map blocks that [`Self::missing_positions_to_access`] names must be fetched before a block is
+/// accessed. They are fetched with ordinary accesses to the addresses of the map blocks.
 ///
 /// ```
 /// use oblivio_core::{EraSealer, MasterKey, MemoryStore, Oram, RawConfig, DurableRawOram};
@@ -111,12 +111,12 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         coins: R,
     ) -> Result<Self, Error> {
         let geometry = &config.raw.tree.geometry;
-        let kept = RestoredState {
+        let restored = RestoredState {
             evictions: geometry.leaves(),
             accesses_since_eviction: 0,
             table: LivePosMap::new(config.client_entries()?, geometry.leaf_level())?,
         };
-        Self::resume(config, sealer, store, kept, coins)
+        Self::resume(config, sealer, store, restored, coins)
     }
 
     /// Restores the ORAM, without the blocks and slots that [`Self::restore_client_block`] and
@@ -129,11 +129,11 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         config: &RotatingConfig,
         sealer: EraSealer,
         store: S,
-        kept: RestoredState,
+        restored: RestoredState,
         coins: R,
     ) -> Result<Self, Error> {
         config.shapes()?;
-        let RestoredState { evictions, accesses_since_eviction, table } = kept;
+        let RestoredState { evictions, accesses_since_eviction, table } = restored;
         let since = (evictions, accesses_since_eviction);
         let mut backend = VersionedTree::resume(&config.raw, config.trees, sealer, store, since)?;
         if config.recursion.is_some() {
@@ -152,7 +152,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     }
 
     /// Restores a block to the location that [`Self::client_blocks`] returned. Blocks of the
-    /// position map must be restored in their order.
+    /// position map must be restored in the order in which it returned them.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if the block cannot have been there.

@@ -69,12 +69,11 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     }
 
     /// Announces the paths of `steps`, and of the evictions between them, after the accesses
-    /// announced before. Announces all of them at once. So over a slow link they take one round
+    /// announced before. All paths are announced at once. So over a slow link they take one round
     /// trip, and evictions are uploaded while later paths are downloaded. If storage is a file,
-    /// another processor reads them meanwhile. An access on its own is not announced, because it is
-    /// read at once.
+    /// another processor reads the paths meanwhile. An access on its own is not announced, because
+    /// it is read at once.
     pub(super) fn announce(&mut self, steps: &[Move]) {
-        // A single path is read at once, without an announcement.
         let is_alone = self.announced == 0 && steps.len() == 1;
         for (ahead, step) in (self.announced..).zip(steps).skip(usize::from(is_alone)) {
             self.backend.announce(ahead, step.from);
@@ -105,9 +104,9 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         self.backend.finish(self.positions.flat())
     }
 
-    /// Moves a block of the position map to the client. If the client has no room for it, its least
-    /// recently used block of the map moves to the stash. The victim needs no access, because
-    /// storage has never seen its leaf.
+    /// Moves a block of the position map to the client. If the client has no room for it, the least
+    /// recently used map block on the client moves to the stash. The victim needs no access,
+    /// because storage has never seen its leaf.
     fn fetch(&mut self, step: &Move, old: Option<Mapping>) -> Result<(), Error> {
         let Move { address, to, .. } = *step;
         let mut bytes = Zeroizing::new(vec![0; self.config.raw.tree.block_bytes]);

@@ -318,12 +318,12 @@ impl RawParams {
     ) -> Result<DurableRawOram<AnyStore, ()>, Error> {
         let config = self.in_trees(trees)?;
         let sealer = EraSealer::new(key, config.trees.slots, head.eras);
-        let kept = super::RestoredState {
+        let restored = super::RestoredState {
             evictions: head.evictions,
             accesses_since_eviction: head.accesses_since_eviction,
             table,
         };
-        DurableRawOram::resume(&config, sealer, store, kept, ())
+        DurableRawOram::resume(&config, sealer, store, restored, ())
     }
 }
 

@@ -84,8 +84,8 @@ impl Tree {
         let mut candidates = Vec::new();
         loop {
             let fewer_levels = flat.tree_top_levels.checked_sub(1);
-            // In a small array with large blocks, the map is smaller than the memory that a
-            // recursion takes. With the smallest blocks, a recursion may be impossible.
+            // With the smallest blocks, a recursion may be impossible. In a small array with large
+            // blocks, a recursion takes more memory than the flat map.
             let nested = self.with_map_in_tree(&flat, client_bytes_max).ok();
             candidates.extend([Some(flat), nested].into_iter().flatten());
             match fewer_levels.map(|levels| self.with_map(None, levels)) {

@@ -12,10 +12,10 @@ use crate::scheme::Location;
 use crate::store::BucketStore;
 
 impl<S: BucketStore, R> DurableRawOram<S, R> {
-    /// Reads the whole tree, and passes each data block with an authentic copy to `each`. If a
-    /// block has two copies, passes the better one last. Passes the error to `damaged` for each
-    /// bucket that cannot be read or is not authentic, and the number of buckets read so far to
-    /// `progress`. [`Self::recoverability`] takes the result and tells whether a block can be
+    /// Reads the whole tree, and passes each data block with an authentic copy to `each`. May pass
+    /// a block twice: first a doubtful copy, then the latest. Passes the error to `damaged` for
+    /// each bucket that cannot be read or is not authentic, and the number of buckets read so far
+    /// to `progress`. [`Self::recoverability`] takes the result and tells whether a block can be
     /// recovered. Changes nothing; storage sees a scan.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         };
         let Some(above) = above else { return AncestorState::Known };
         match self.ancestors_of(salvage, above) {
-            // A map block that never existed has nothing below it, so nothing was lost.
+            // A map block that was never written or was forgotten has no live blocks below it.
             AncestorState::Known if !salvage.live.contains(above) => AncestorState::Ends,
             AncestorState::Known
                 if !salvage.found.contains(above) || salvage.doubtful.contains(above) =>

@@ -202,8 +202,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         let eras: Vec<_> = backend.sealer().eras().collect();
         let since = (backend.evictions(), backend.accesses_since_eviction());
         emit(&mut |section| put_head(section, since.0, since.1, &eras));
-        // The log has every move, so a flat map follows from it. It does not have the contents of
-        // map blocks that were fetched from the tree.
+        // The log has every move, so a flat map follows from the log. But the log does not have the
+        // contents of map blocks that were fetched from the tree.
         if what != Save::Changes || !self.has_flat_map() {
             let map = self.table();
             for start in (0..map.capacity()).step_by(MAP_SECTION_ENTRIES as usize) {
@@ -292,7 +292,7 @@ impl Restore for RawRestore {
         self.states += 1;
         self.head = None;
         // A flat map follows from the map of the first state and the records since. If the map is
-        // in the tree, each state has all entries on the client.
+        // in the tree, each state has all entries that are on the client.
         if !self.is_flat() {
             self.map = LivePosMap::new(self.map.capacity(), self.leaf_level)?;
         }
@@ -386,7 +386,7 @@ pub(super) fn size(params: &RawParams) -> Result<StateSize, Error> {
     whole.extend(in_sections(taken_slots, TAKEN_SECTION_SLOTS as u64, |slots| {
         bytes_of(|out| put_taken(out, &vec![slot; slots as usize]))
     }));
-    // Each of them is followed by its padding.
+    // In a padded state, a section of padding follows each section of taken slots.
     whole.push(SectionSize {
         sections: taken_slots.div_ceil(TAKEN_SECTION_SLOTS as u64),
         bytes: bytes_of(|out| put_padding(out, 0)),

@@ -122,7 +122,7 @@ impl ScanArray {
     /// Makes one access to the block `wanted`, or a dummy access if `wanted` is `None`.
     pub(super) fn access(&mut self, wanted: Option<u64>, op: &mut Op<'_>) -> Result<(), Error> {
         let (number, block_bytes) = (self.accesses, self.params.block_bytes as usize);
-        // Beside the wanted block, the bucket carries on block `t mod N`.
+        // Besides the wanted block, the bucket carries on block `t mod N`.
         let carried = number % self.params.blocks;
         let is_carried = self.live.contains(carried);
         let was_live = wanted.is_some_and(|address| self.live.contains(address));
@@ -194,7 +194,8 @@ pub(super) fn name(number: u64) -> BucketName {
     BucketName { eviction: number, level: 0, kind: BucketKind::Blocks }
 }
 
-/// The blocks of an opened bucket.
+/// The entries of an opened bucket, each an address and a block. The address is [`NO_BLOCK`] if the
+/// entry has no block.
 pub(super) fn entries(table: &[u8], block_bytes: usize) -> impl Iterator<Item = (u64, &[u8])> {
     table.chunks(8 + block_bytes).filter_map(|entry| {
         let (address, block) = entry.split_first_chunk()?;

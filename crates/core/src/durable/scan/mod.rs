@@ -17,8 +17,8 @@
 //!
 //! Buckets are on a ring of `N + W` places, bucket `t` at `t mod (N + W)`. A saved state survives
 //! `W` accesses, so a client that crashed can roll back to it (ADR 5 of the repository). Number,
-//! place and version of a bucket are all `t`, the number of accesses so far. The client keeps `t`,
-//! and which blocks have contents.
+//! place and version of a bucket follow from `t`, the number of accesses so far. The client keeps
+//! `t`, and which blocks have contents.
 
 mod access;
 mod array;

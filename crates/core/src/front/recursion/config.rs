@@ -13,7 +13,8 @@ use crate::posmap::address_space::AddressSpace;
 use crate::posmap::compressed::{COUNTER_BITS_MAX, CounterFormat};
 use crate::scheme::{RawConfig, TreeConfig, WINDOW_ACCESSES_MAX};
 
-/// Maximum fan-out. The bound limits the cost of resetting a group: one access per block.
+/// Maximum fan-out (counters in a position-map block). The bound limits the cost of resetting a
+/// group: one access per block.
 const FAN_OUT_MAX: u64 = 4096;
 
 /// Maximum fan-out that [`FreecursiveConfig::new`] chooses.
@@ -30,17 +31,20 @@ pub struct FreecursiveConfig {
     pub capacity: u64,
     /// Bytes of a block (B/8), of data and of the position map.
     pub block_bytes: usize,
-    /// Number of blocks whose counters one position-map block holds (X): from 2 to 4096, limited by
-    /// what fits next to the group counter.
+    /// Number of blocks whose counters one position-map block holds (X). These blocks are a
+    /// *group*. From 2 to 4096, and limited by the space next to the group's shared counter of 64
+    /// bits.
     pub fan_out: u64,
-    /// Bits of an individual counter, from 1 to 24 (14 in Freecursive ORAM). After `2^counter_bits`
-    /// accesses to one block its group is reset, which costs `fan_out - 1` accesses.
+    /// Bits of a block's own counter, from 1 to 24 (14 in Freecursive ORAM). After
+    /// `2^counter_bits` accesses to one block since the last reset, its group is reset, which costs
+    /// `fan_out - 1` accesses.
     pub counter_bits: u32,
     /// Maximum number of entries of the position map in client memory, at least 1. An entry takes 4
     /// bytes, or 8 with PMMAC and in trees of `2^32` leaves or more. The number of levels of the
     /// recursion (H - 1) follows from this maximum.
     pub client_entries_max: u64,
-    /// Number of blocks in the PLB. With 0, every request fetches its whole chain.
+    /// Number of blocks in the PLB, the client's cache of position-map blocks. With 0, every
+    /// request fetches a position-map block on each level.
     pub plb_blocks: usize,
     /// Number of blocks in a set of the PLB, a divisor of `plb_blocks`. 1 is a direct-mapped PLB,
     /// as in Freecursive ORAM.
@@ -59,7 +63,7 @@ impl FreecursiveConfig {
     /// direct-mapped PLB of 64 blocks.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`.
+    /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`, or blocks cannot have this size.
     pub fn new(capacity: u64, block_bytes: usize) -> Result<Self, Error> {
         let fan_out = |counter_bits| {
             CounterFormat { counter_bits }.fitting(block_bytes).min(DEFAULT_FAN_OUT_MAX)
@@ -110,7 +114,8 @@ impl FreecursiveConfig {
         Ok(config)
     }
 
-    /// Number of addresses that the tree needs: the blocks of all levels. Public.
+    /// Number of addresses that the tree needs: the blocks of all levels, with complete groups.
+    /// Public.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent.
@@ -132,13 +137,15 @@ impl FreecursiveConfig {
         self.block_bytes.saturating_add(self.integrity.bytes())
     }
 
-    /// Maximum number of path accesses that one request can make: on each level, one access and a
-    /// group reset. The scheme's stash needs headroom for them beyond its bound. Public.
+    /// Maximum number of path accesses that one request can make (on each level of the map, one
+    /// access and a group reset), but at least [`WINDOW_ACCESSES_MAX`]. The scheme's stash needs
+    /// headroom for these accesses beyond its bound. Public.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent.
     pub fn burst_accesses_max(&self) -> Result<usize, Error> {
-        // 1 for the data block, and 1 for the last block of a PLB that lasts only for one request.
+        // 1 for the data block. Without a PLB, the last position-map block returns to the stash at
+        // the end of the request: 1 more.
         let accesses = self.space()?.depth() * self.fan_out as usize + 2;
         Ok(accesses.max(WINDOW_ACCESSES_MAX))
     }

@@ -27,10 +27,11 @@ use crate::scheme::{Op, Scheme, TreeConfig};
 
 /// An ORAM with its position map in its own tree, so that the client stays small.
 ///
-/// A request looks in the PLB for the position-map block of its data block, then for the block
-/// above, and so on up to the table on the client. From the first block found it fetches the blocks
-/// downwards. Each fetch is an access to the one tree. The [module](super) describes what storage
-/// learns: **the number of path accesses**.
+/// A request looks in the PLB, a cache on the client, for the position-map block of its data block,
+/// then for the block above, and so on up to the table on the client. Starting below the first
+/// block that is found, it fetches the missing blocks from the top down. Each fetch is an access to
+/// the one tree. The [module](super) describes what storage learns: **the number of path
+/// accesses**.
 ///
 /// ```
 /// use oblivio_core::scheme::PathScheme;
@@ -58,11 +59,13 @@ use crate::scheme::{Op, Scheme, TreeConfig};
 /// ```
 pub struct FreecursiveOram<S, R> {
     scheme: S,
+    /// The addresses of all levels. The *chain* of a data block is the block itself and, on each
+    /// level above, the position-map block for it.
     space: AddressSpace,
     counters: CounterFormat,
     prf: LeafPrf,
     guard: Guard,
-    /// The positions of the blocks of the last level of the position map.
+    /// The positions of the blocks on the position map's last level.
     table: ClientMap,
     plb: Plb,
     /// Whether the PLB keeps blocks across requests.
@@ -253,7 +256,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         let line = self.plb.line_for(address);
         self.release(line)?;
         self.plb.block_mut(line).copy_from_slice(&self.before);
-        // Its count is unknown. With PMMAC, where that would matter, no block is found this way.
+        // The block's count is unknown. Only PMMAC needs the count, and PMMAC excludes `Serve`.
         let position = Position { leaf, count: Count::NEVER_MOVED };
         self.plb.fill(line, PlbEntry { address, position });
         Ok(true)
@@ -286,13 +289,14 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
+    /// Moves all blocks of the PLB back into the stash.
     fn flush(&mut self) -> Result<(), Error> {
         let lines: Vec<_> = self.plb.blocks().map(|(line, _)| line).collect();
         lines.into_iter().try_for_each(|line| self.release(line))
     }
 
     /// Step 1 of an access to the block of `level` on the chain of `data`: returns its current and
-    /// its new position.
+    /// its new position. If its counter overflows, moves all other blocks of its group.
     fn look_up_and_remap(
         &mut self,
         level: usize,
@@ -329,8 +333,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
     }
 
     /// Moves a block to its new leaf because the counters of its group were reset. If the block is
-    /// in the PLB, makes a dummy access instead, so that the number of accesses does not reveal
-    /// which blocks are there.
+    /// in the PLB, makes the same access, which finds nothing, so that the number of accesses does
+    /// not reveal which blocks are there.
     fn move_sibling(&mut self, address: u64, from: Position, to: Position) -> Result<(), Error> {
         self.tally.remap_accesses += 1;
         if let Some(line) = self.plb.find(address) {
@@ -354,8 +358,8 @@ impl<S: Scheme, R: CryptoRng> Oram for FreecursiveOram<S, R> {
         self.block_bytes
     }
 
-    /// Serves requests one by one, without lookahead. Storage sees a path access per fetch from the
-    /// position map and per block of data.
+    /// Serves requests one by one, without lookahead. Storage sees a path access for each block
+    /// that is fetched from the position map, moved by a group reset, or requested.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         check_requests(self, batch)?;
         for Access { address, op } in batch {

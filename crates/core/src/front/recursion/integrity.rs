@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::posmap::leaf_prf::Position;
 use crate::scheme::{Op, Scheme};
 
-/// Whether a front end detects storage that does not return what was written.
+/// The protection, if any, against storage that does not return what was written.
 ///
 /// ```
 /// use oblivio_core::scheme::PathScheme;

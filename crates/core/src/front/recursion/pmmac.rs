@@ -7,11 +7,11 @@
 //! └────────────────────────────────┴──────────┘
 //! ```
 //!
-//! The seal is AES-128 in Galois/counter mode, with the name as nonce. The count (GC, IC) comes
-//! from the position map and never from storage, so a block opens only if it is the result of the
-//! previous access. A block has each count once and is sealed once under it, so no nonce repeats.
-//! The paper hashes with SHA3. GCM is as secure with nonces that never repeat, and was the fastest
-//! option measured (ADR 7 of the repository).
+//! The seal is AES-128 in Galois/counter mode, with the name as nonce. The count (group counter GC
+//! and individual counter IC) comes from the verified position map, so a block opens only if it is
+//! the result of the previous access. A block has each count once and is sealed once under it, so
+//! no nonce repeats. The paper hashes with SHA3. GCM is as secure with nonces that never repeat,
+//! and was the fastest option measured (ADR 7 of the repository).
 //!
 //! The tag is not truncated. A forger has one attempt, because a failed check ends the ORAM, so 8
 //! bytes might suffice. But truncated GCM tags are weaker than their length suggests, and 16 bytes
@@ -68,8 +68,8 @@ impl Pmmac {
     /// Opens the data of `block` in place. An absent block is passed as zeros.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] if it is not what was sealed for `address` and `count`; its data is
-    /// then undefined. [`ErrorKind::CounterExhausted`] if the count does not fit into a name.
+    /// [`ErrorKind::Corrupt`] if `block` is not what was sealed for `address` and `count`; its data
+    /// is then undefined. [`ErrorKind::CounterExhausted`] if the count does not fit into a name.
     pub(super) fn open(&self, address: u64, count: Count, block: &mut [u8]) -> Result<(), Error> {
         let is_absent = block.iter().fold(0, |any, byte| any | byte) == 0;
         let (data, tag) = split(block);

@@ -36,7 +36,8 @@ impl RecursiveConfig {
     /// Public.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] if the levels do not become smaller.
+    /// [`ErrorKind::InvalidConfig`] if `client_entries_max` is 0 or a block holds fewer than two
+    /// labels.
     pub fn blocks(&self) -> Result<Vec<u64>, Error> {
         if self.client_entries_max == 0 || self.fan_out() < 2 {
             return Err(Error::new(
@@ -197,7 +198,8 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
         for level in (1..=top).rev() {
             let below_level = levels[level - 1].config().geometry.leaf_level();
             let fresh = draw_leaf(coins, below_level);
-            // The current leaf of a child that was never accessed.
+            // The current leaf of the child: random if the child was never accessed, otherwise
+            // replaced by the child's label.
             let mut below = draw_leaf(coins, below_level);
             let child = (number(level - 1) % self.fan_out) as usize;
             levels[level].access(

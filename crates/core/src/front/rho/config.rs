@@ -17,25 +17,26 @@ const SMALL_PER_MAIN_MAX: usize = 64;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RhoConfig {
-    /// The small tree. Its capacity is the size of the array; its block size must equal the main
-    /// ORAM's.
+    /// The small tree. Its position map on the client, the *array* of tags, has an entry for each
+    /// address of the tree. The block size must equal the main ORAM's.
     pub small: TreeConfig,
     /// Number of entries in a set of the array of tags: a divisor of the small tree's capacity.
     pub ways: usize,
     /// Accesses to the small tree before each access to the main tree: 1 to 64.
     pub small_per_main: usize,
     /// Whether a batch ends with a complete round. If not, the round continues with the next batch
-    /// or with [dummies](crate::Front::dummy). Callers that make accesses at a fixed rate use this.
+    /// or with [dummies](crate::Front::dummy). Callers that make accesses at a fixed rate set this
+    /// to `false`.
     pub ends_rounds: bool,
 }
 
 impl RhoConfig {
-    /// The parameters of IR-ORAM, section V: Z = 2, a stash of 200, two small accesses for each
-    /// main one, and the six levels nearest the root on the client in deeper trees. The tree has at
-    /// most one block per leaf. `blocks` is rounded up to whole sets of 8.
+    /// The parameters of IR-ORAM, section V: Z = 2, a stash of 200 blocks, two small accesses for
+    /// each main access, and up to six levels nearest the root on the client. The tree has at most
+    /// one block per leaf. `blocks` is rounded up to whole sets of 8.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] if no tree fits `blocks`.
+    /// [`ErrorKind::InvalidConfig`] if no tree fits `blocks`. Does not check the block size.
     pub fn new(blocks: u64, block_bytes: usize) -> Result<Self, Error> {
         let blocks = blocks.max(1).checked_next_multiple_of(WAYS as u64).unwrap_or(u64::MAX);
         let leaf_level = leaf_level_for(blocks, (1, 1))?;

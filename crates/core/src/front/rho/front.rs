@@ -15,10 +15,10 @@ use crate::stash::StashView;
 /// one. Putting a block back costs one small access and no access to data in the main tree.
 ///
 /// The small access takes out the victim of the array, or is a dummy if there is no victim. Either
-/// way it writes back what it reads, so the stash of the small tree does not grow. Then the block
-/// makes the stash grow by one, as in an insertion and in any access to a new block. So the bound
-/// holds for the same reason, and [`StashFull`](crate::ErrorKind::StashFull) is returned before
-/// anything is done.
+/// way the access writes back what it reads, so the stash of the small tree does not grow. Then the
+/// block makes the stash grow by one, as in an insertion and in any access to a new block. So the
+/// stash bound holds as for accesses, and [`StashFull`](crate::ErrorKind::StashFull) is returned
+/// before anything is done.
 impl<F, S, R> Front for RhoOram<F, S, R>
 where
     F: Front + AsRef<TwoTrees<S, R>> + AsMut<TwoTrees<S, R>>,
@@ -59,8 +59,8 @@ where
         self.main.check_takes()
     }
 
-    /// Storage sees the rounds that the access needs: for a block in the array, rounds for one
-    /// small access; otherwise, rounds for the accesses of the main ORAM.
+    /// Storage sees the rounds that the accesses need: for a block in the array, one small access;
+    /// otherwise, the accesses that the main ORAM makes.
     fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         check_request(address, &Op::Read(block), self.main.capacity(), self.main.block_bytes())?;
         self.complete_round_after(|oram| {
@@ -168,7 +168,8 @@ where
     S: Scheme,
     R: CryptoRng,
 {
-    /// Takes the block of a line out of the small tree. The line must hold a block.
+    /// Takes the block of a line out of the small tree, copies it to `block`, and frees the line.
+    /// The line must hold a block.
     fn take_small(&mut self, line: LineId, block: &mut [u8]) -> Result<bool, Error> {
         let from = self.array.tag(line).expect("the block is in the array").leaf;
         let trees = self.main.as_mut();

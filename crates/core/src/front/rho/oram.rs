@@ -57,8 +57,10 @@ pub struct RhoOram<F, S, R> {
     /// The blocks in the small tree, with their leaves. A block's address in the small tree is its
     /// line number here.
     pub(super) array: BlockCache<Tag>,
-    /// The block that an insertion evicted from the array, until it fits into the main stash.
+    /// The address of the block that an insertion evicted from the array, until the block fits into
+    /// the main stash.
     pub(super) victim: Option<u64>,
+    /// The contents of the victim.
     victim_block: Zeroizing<Vec<u8>>,
     /// The contents of a block that is being moved to the small tree.
     pub(super) inserted: Zeroizing<Vec<u8>>,
@@ -159,11 +161,11 @@ where
         self.array.bytes()
     }
 
-    /// Makes a round of dummies, which shrinks both stashes. Storage cannot distinguish it from a
-    /// round with requests.
+    /// Makes dummies until the current round is complete, or a whole round if none has begun. This
+    /// shrinks both stashes. Storage cannot distinguish dummies from requests.
     ///
     /// # Errors
-    /// Any error of the storage.
+    /// [`ErrorKind::MustReopen`], and any error of the storage.
     pub fn idle_round(&mut self) -> Result<(), Error> {
         check_not_broken(self.broken)?;
         self.break_on_failure(|oram| oram.trees().idle_round())
@@ -173,7 +175,7 @@ where
     /// that tree.
     ///
     /// # Errors
-    /// Any error of the storage.
+    /// [`ErrorKind::MustReopen`], and any error of the storage.
     pub fn idle_access(&mut self) -> Result<(), Error> {
         check_not_broken(self.broken)?;
         self.break_on_failure(|oram| oram.trees().idle_access())
@@ -256,8 +258,8 @@ where
         Ok(())
     }
 
-    /// Serves a request for a block in the main ORAM. A read leaves the block there; a write
-    /// inserts it into the small tree.
+    /// Serves a request for a block in the main ORAM. A read leaves the block there; a write or an
+    /// update inserts it into the small tree.
     fn miss(&mut self, address: u64, op: &mut Op<'_>) -> Result<(), Error> {
         self.trees().tally.misses += 1;
         if matches!(op, Op::Read(_)) {
@@ -282,8 +284,8 @@ where
         Ok(())
     }
 
-    /// Takes the block of a line out of the small tree. If the line holds none, makes a dummy, so
-    /// that an insertion always costs a small access. The access makes room in the stash.
+    /// Takes the block of a line out of the small tree, and makes it the victim. If the line is
+    /// free, the access finds nothing: an insertion always costs a small access.
     pub(super) fn take_victim(&mut self, line: LineId) -> Result<(), Error> {
         let tag = self.array.tag(line);
         let from = match tag {

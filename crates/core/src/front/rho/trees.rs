@@ -28,8 +28,8 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
     /// unpredictable to storage.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] if the pattern is invalid, or if both trees have the same name:
-    /// they would be sealed under one key.
+    /// [`ErrorKind::InvalidConfig`] if the pattern is invalid, or if both trees have the same
+    /// [`TreeConfig::tree`]: they would be sealed under one key.
     pub fn new(config: &RhoConfig, main: S, small: S, coins: R) -> Result<Self, Error> {
         config.check_pattern()?;
         if main.config().tree == small.config().tree {
@@ -102,7 +102,7 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         if self.small_done == 0 { Ok(()) } else { self.idle_round() }
     }
 
-    /// Makes dummies until the round is complete.
+    /// Makes dummies until the current round is complete; if none has begun, a whole round.
     pub(super) fn idle_round(&mut self) -> Result<(), Error> {
         self.fill_up_small()?;
         self.dummy_main()

@@ -66,7 +66,7 @@ impl Map {
         self.0.insert(PlbBlock { address, leaf: Leaf(0), bytes }, was_live).map(drop)
     }
 
-    /// Restores a block from the client's directory: see [`NestedPosMap::restore_client_block`].
+    /// Restores a block of a saved client state: see [`NestedPosMap::restore_client_block`].
     ///
     /// # Errors
     /// If the client cannot have had the block.

@@ -2,9 +2,9 @@
 //!
 //! As in Freecursive ORAM, data and position map share one tree and one range of addresses, and
 //! position-map blocks in use stay on the client. Unlike in Freecursive ORAM, a position-map block
-//! holds leaves instead of counters. Blocks of a disk are large: a position-map block of 4 KiB
-//! holds 1024 leaves of 4 bytes, so a level of the map has about a thousandth of the blocks of the
-//! level below. No group is ever reset.
+//! holds leaves instead of counters, so no counter can overflow and force other blocks to move.
+//! Blocks of a disk are large: a position-map block of 4 KiB holds 1024 leaves of 4 bytes, so a
+//! level of the map has about a thousandth of the blocks of the level below.
 //!
 //! ```text
 //! entry (of a block or of the table): 0, or (leaf ‖ live) + 1; 4 bytes below 2^31 leaves, else 8
@@ -34,7 +34,7 @@ use super::{LivePosMap, Mapping, draw_leaf};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
 
-/// How a position map is split between the client and the tree.
+/// The parameters that split a position map between the client and the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recursion {
     /// Number of data blocks (N). The tree's capacity also includes position-map blocks.
@@ -185,7 +185,8 @@ impl NestedPosMap {
         self.space.depth()
     }
 
-    /// The number of requests whose position-map blocks always fit on the client together.
+    /// The number of requests whose position-map blocks always fit together into a PLB of
+    /// `plb_blocks` blocks.
     pub(crate) fn window(&self, plb_blocks: usize) -> usize {
         plb_blocks / (self.space.depth() + 1)
     }
@@ -246,8 +247,8 @@ impl NestedPosMap {
         self.plb.get(address).is_some()
     }
 
-    /// Adds a position-map block to the client. Empties the block if it is not live. Returns the
-    /// block that is evicted for it, if any.
+    /// Adds a position-map block to the client. If the block was not live, first marks all its
+    /// children as not live. Returns the block that is evicted for it, if any.
     pub(crate) fn insert(
         &mut self,
         mut block: PlbBlock,
@@ -264,7 +265,7 @@ impl NestedPosMap {
     /// [`Self::plb_blocks`].
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] if it cannot have been there.
+    /// [`ErrorKind::InvalidRequest`] if the block cannot have been on the client.
     pub(crate) fn restore_client_block(
         &mut self,
         address: u64,
@@ -317,7 +318,7 @@ impl NestedPosMap {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if a block is [missing](Self::missing_to_forget) on the
-    /// client.
+    /// client; nothing was changed.
     pub(crate) fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         if !self.missing_to_forget(range.clone())?.is_empty() {
             return Err(not_on_client());

@@ -1,5 +1,6 @@
-//! Images of clients: the addresses and leaves of the blocks in the stash, then of those in the
-//! tree top, each in order. The bytes of the blocks are not written, because simulations have none.
+//! Images of clients: first the address and leaf of each block in the stash, then the bucket,
+//! address and leaf of each block in the tree top. Blocks have no bytes in simulations, so none are
+//! written.
 
 use std::io::{self, Read, Write};
 

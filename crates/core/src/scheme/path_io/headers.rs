@@ -16,8 +16,9 @@ impl AnyPathIo<'_> {
     /// one block, removes that block from its header, and writes all headers back under `counter`.
     ///
     /// Returns whether `address` was on the path; if so, `block` holds its block. If not, another
-    /// block is opened and discarded, so that the work is the same. [`Entry::DUMMY_ADDRESS`] is
-    /// never on a path: it is wider than any entry of a header.
+    /// block is opened and discarded, so that the work is the same. The address of a
+    /// [dummy](crate::stash::Entry::DUMMY_ADDRESS) is on no path: it is wider than any entry of a
+    /// header.
     pub(in crate::scheme) fn take_block(
         &mut self,
         leaf: Leaf,
@@ -30,10 +31,10 @@ impl AnyPathIo<'_> {
         let Self { format, store, sealer, trip, addresses, .. } = self;
         let frames = read_checked(store, trip, format)?;
 
-        // Make the masks that the headers will have, and then the masks that they have. The first
-        // half needs nothing from storage, and gives it time to deliver. The blocks are requested
-        // meanwhile: all at once they would delay the headers, and exceed the number of loads in
-        // flight.
+        // Make the masks of the new headers first, then the masks of the stored headers. The first
+        // half needs no byte of the frames, so the stored headers can arrive in the cache. Prefetch
+        // the blocks bucket by bucket meanwhile: all at once they would delay the headers, and
+        // exceed the number of loads in flight.
         let buckets = || trip.buckets(format);
         let buckets_and_frames = || buckets().zip(frames.iter());
         let mut masks = sealer.batch();
@@ -51,10 +52,10 @@ impl AnyPathIo<'_> {
             let mask = stored_masks.take(0, sizes.address_table_bytes);
             Opened::new(&frame[COUNTER_BYTES..], mask)
                 .read(&mut addresses.get_mut(i)[..sizes.address_table_bytes]);
-            // Storage can tell which bytes are loaded: load all of them, whatever is opened.
+            // Storage may see which bytes are loaded: load all of them, whichever block is opened.
             touch(frame);
         }
-        // Do not branch on where the block was found before the end: no processor predicts that.
+        // Do not branch on the block's bucket before the end: no processor can predict it.
         // Tiny ORAM, Section IV-A: identify the requested block in the headers.
         let mut at = SearchResult::default();
         for (bucket @ TripBucket { i, sizes, .. }, frame) in buckets_and_frames() {
@@ -67,7 +68,7 @@ impl AnyPathIo<'_> {
             }
         }
         let found = at.check()?;
-        // Tiny ORAM, Section IV-A: its header shows that the block was removed.
+        // Tiny ORAM, Section IV-A: remove the block from its header.
         if let Some((i, slot)) = found {
             format.remove(addresses.get_mut(i), slot);
         }
@@ -84,8 +85,8 @@ impl AnyPathIo<'_> {
         let run = MaskRun::new(Region::Body, evicted, bucket.id, start, bytes);
         let run = run.widen_to(chunks_of_any_slot(bytes));
 
-        // Tiny ORAM, Section IV-A: re-encrypt and write back only the headers.
         trip.narrow_to_headers();
+        // Tiny ORAM, Section IV-A: re-encrypt and write back only the headers.
         write_sealed(store, trip, |mut blanks| {
             for TripBucket { i, sizes, .. } in trip.buckets(format) {
                 blanks
@@ -106,6 +107,7 @@ struct SearchResult {
     hits: usize,
     /// Whether any single header had several hits.
     twice: bool,
+    /// Whether any header had an address past the capacity.
     invalid: bool,
     /// The index in the trip of the bucket with the hit; 0 without a hit.
     bucket: usize,
@@ -125,7 +127,8 @@ impl SearchResult {
         self.slot |= slot & here;
     }
 
-    /// The bucket and slot of the only hit, if there was one.
+    /// The bucket and slot of the only hit, if there was one. Fails if there were several hits, or
+    /// an address past the capacity.
     #[inline]
     fn check(self) -> Result<Option<(usize, usize)>, Error> {
         match self {
@@ -140,7 +143,7 @@ impl SearchResult {
 
 /// The maximum number of AES blocks that a block in any slot can straddle. Masks are computed for
 /// this number of AES blocks, so that the work does not depend on the slot. Slots start at
-/// multiples of the block's size.
+/// multiples of `block_bytes`.
 fn chunks_of_any_slot(block_bytes: usize) -> usize {
     // 0 is a multiple of every power of two.
     let start_unit = 1 << block_bytes.trailing_zeros().min(CHUNK_BYTES.ilog2());

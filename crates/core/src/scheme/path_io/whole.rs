@@ -16,8 +16,8 @@ use crate::scheme::trip::TripBucket;
 use crate::seal::{COUNTER_BYTES, Opened, stored_counter};
 use crate::stash::{BlockArena, Entry, PathPlan, Stash};
 
-/// Maximum size in bytes of a block that is opened even if its slot holds a dummy. For such blocks,
-/// opening costs less than a branch that cannot be predicted.
+/// Maximum size in bytes of a block that is opened even if its slot holds a dummy. For blocks up to
+/// this size, opening costs less than a branch that cannot be predicted.
 const OPENED_UNSEEN_BYTES_MAX: usize = 256;
 
 impl AnyPathIo<'_> {
@@ -102,6 +102,8 @@ impl AnyPathIo<'_> {
         self.seal_trip(counter, BodyCounters::Stored, blocks, |_| entries)
     }
 
+    /// Seals the buckets of the trip and writes them. `planned` returns the entries of a bucket,
+    /// one per slot.
     fn seal_trip<'e>(
         &mut self,
         counter: u64,
@@ -143,6 +145,8 @@ impl AnyPathIo<'_> {
         })
     }
 
+    /// Reads the buckets of the trip and opens them into the transit area of `blocks`. Calls `each`
+    /// with the entry of each slot of a written bucket, and whether the slot holds a block.
     fn open_trip(
         &mut self,
         bodies: BodyCounters,

@@ -1,5 +1,5 @@
-//! The client state of rotating RAW ORAM that is saved: the blocks on the client, and the marks of
-//! taken slots.
+//! The saved client state of rotating RAW ORAM: the blocks on the client, and the marks of slots
+//! whose blocks were taken out.
 
 use super::super::TreeConfig;
 use super::super::client::Client;
@@ -21,7 +21,7 @@ pub enum ClientLocation {
 }
 
 impl<S: BucketStore> VersionedTree<S> {
-    /// Drops the blocks from the client that are not live in `map`.
+    /// Drops every block on the client that is not live in `map`, or has another leaf there.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen).
@@ -31,7 +31,7 @@ impl<S: BucketStore> VersionedTree<S> {
         Ok(())
     }
 
-    /// Every block on the client with its location, address, leaf and bytes, for
+    /// Every block in the stash and the tree top with its location, address, leaf and bytes, for
     /// [`restore_client_block`](crate::DurableRawOram::restore_client_block). Secret.
     pub fn client_blocks(&self) -> impl Iterator<Item = (ClientLocation, u64, Leaf, &[u8])> {
         let Client { stash, top, blocks, .. } = &self.client;
@@ -64,7 +64,7 @@ impl<S: BucketStore> VersionedTree<S> {
         }
     }
 
-    /// The slots that are marked as taken. Empty if slots are not marked. Secret.
+    /// The slots whose marks are on the client. Empty if slots are not marked. Secret.
     pub fn taken_slots(&self) -> impl Iterator<Item = TakenSlot> + '_ {
         self.taken.iter().flat_map(TakenSlots::marks)
     }
@@ -76,7 +76,7 @@ impl<S: BucketStore> VersionedTree<S> {
     /// marked.
     pub fn restore_taken_slot(&mut self, slot: TakenSlot) -> Result<(), Error> {
         let geometry = &self.client.config.geometry;
-        if self.taken.as_mut().is_some_and(|taken| taken.restore_client_block(slot, geometry)) {
+        if self.taken.as_mut().is_some_and(|taken| taken.restore_mark(slot, geometry)) {
             Ok(())
         } else {
             Err(invalid("the state has a taken slot that cannot be in this store"))

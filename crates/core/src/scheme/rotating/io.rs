@@ -36,6 +36,7 @@ pub(super) struct RotatingIo {
     pieces: Vec<Piece>,
     /// The length of each piece.
     piece_bytes: Vec<usize>,
+    /// The buckets of the trip.
     versions: Vec<Version>,
     /// The opened table of the current bucket.
     table: Zeroizing<Vec<u8>>,
@@ -58,7 +59,7 @@ impl RotatingIo {
     /// The client's side of trips to the tree of `config`, which is in `trees` of `store`.
     ///
     /// # Errors
-    /// If the configuration contradicts itself, or `store` has no tree of that shape.
+    /// If the configuration contradicts itself, or its trees in `store` have other shapes.
     pub(super) fn new(
         config: &RawConfig,
         trees: RotatingTrees,
@@ -158,10 +159,10 @@ impl RotatingTrips<'_> {
     /// `block`.
     ///
     /// The whole path is verified before anything is opened, so whether an access fails does not
-    /// depend on its request. If several copies have this leaf, the one nearest to the root is the
-    /// latest: an eviction writes a whole path, so no bucket is older than one below it. If no
-    /// block is wanted or found, another slot is opened and discarded, so that the work is the
-    /// same.
+    /// depend on its request. If several copies have this leaf, the copy nearest to the root is the
+    /// latest: an eviction writes a whole path, so no bucket is older than the buckets below it. If
+    /// no block is wanted or found, `block` receives the contents of another slot, so that the work
+    /// is the same.
     pub(super) fn read_block(
         &mut self,
         g: u64,
@@ -205,8 +206,8 @@ impl RotatingTrips<'_> {
 
     /// Reads what eviction `g` reads: the path to `leaf`, and the pages of `taken` if given. Opens
     /// the pages for `taken`, and the slots of the path into the transit area of `blocks`. Calls
-    /// `each` for every block of the path that is not marked as taken, from the root down. Skips
-    /// dummies.
+    /// `each` for every block of the path that is not marked as taken, from the highest storage
+    /// level down. Skips dummies.
     pub(super) fn open_path(
         &mut self,
         g: u64,
@@ -222,7 +223,7 @@ impl RotatingTrips<'_> {
         self.open_trip(g, &mut DiagnosisBudget::default(), blocks, taken, |_, entry, _| each(entry))
     }
 
-    /// Announces to storage that the buckets of `buckets` will be read.
+    /// Announces to storage that `buckets` will be read.
     pub(super) fn prefetch_buckets(&mut self, buckets: Vec<Version>) {
         self.io.set_buckets(buckets);
         self.store.prefetch(&self.io.pieces);
@@ -281,8 +282,10 @@ impl RotatingTrips<'_> {
     /// public, and the client knows it from the number of evictions. Passes the number of buckets
     /// read so far to `progress`.
     ///
-    /// Calls `damaged` for a bucket if the bucket, or the page that covers it, cannot be read or is
-    /// not authentic. If `damaged` returns an error, the visit ends with this error.
+    /// Calls `damaged` for each bucket, and for each page of `taken`, that cannot be read or is not
+    /// authentic. For a page, passes the first bucket that the page covers. But if the page covers
+    /// only buckets that were never written, passes the level's first bucket that was never
+    /// written. If `damaged` returns an error, the visit ends with this error.
     pub(super) fn visit_blocks(
         &mut self,
         g: u64,
@@ -321,7 +324,7 @@ impl RotatingTrips<'_> {
                 progress(visited);
             }
             let Some(taken) = taken else { continue };
-            // Sweeps also write pages about buckets that were never written.
+            // Sweeps also write pages that cover only buckets never written: verify these too.
             for page in taken.pages_after(level, written, g) {
                 if let Err(error) = self.read_page(taken, &page) {
                     damaged(BucketId::new(level, written), error)?;
@@ -364,7 +367,7 @@ impl RotatingTrips<'_> {
         self.seal(buckets, &[], blocks)
     }
 
-    /// Seals buckets, and pages under their names, and writes all of them in one trip.
+    /// Seals `buckets`, and `pages` under the given names, and writes all of them in one trip.
     fn seal(
         &mut self,
         buckets: &[FilledBucket<impl AsRef<[Entry]>>],
@@ -407,7 +410,8 @@ impl RotatingTrips<'_> {
         }
     }
 
-    /// Reads, verifies and opens a page, in a trip of its own.
+    /// Reads, verifies and opens a page, in a trip of its own. A page that was never swept is
+    /// zeros, and needs no trip.
     fn read_page(&mut self, taken: &TakenSlots, page: &PageVersion) -> Result<Page, Error> {
         if !page.is_written {
             return Ok(taken.blank_page(page));
@@ -417,7 +421,8 @@ impl RotatingTrips<'_> {
     }
 
     /// Reads the buckets and pages of a trip, and verifies them. Then opens the pages for `taken`
-    /// and all buckets, and passes each block that was not taken to `each`.
+    /// and all buckets, and passes each block that was not taken to `each`, with the index and the
+    /// contents of its slot.
     fn open_trip(
         &mut self,
         g: u64,
@@ -489,7 +494,7 @@ fn page_name(page: &PageVersion) -> BucketName {
     BucketName { eviction, level: page.page.level(), kind: BucketKind::Page(number) }
 }
 
-/// Opens a page. A page that was never swept is zeros.
+/// Verifies and opens a page. A page that was never swept is zeros, whatever `sealed` is.
 fn open_page(
     sealer: &EraSealer,
     taken: &TakenSlots,
@@ -513,7 +518,8 @@ fn open_page(
     Ok(bits)
 }
 
-/// The address and the leaf in `slot` of an opened table.
+/// The address and the leaf in `slot` of an opened table. Fails if the bucket cannot hold such a
+/// block.
 fn name(
     format: &AuthenticatedFormat,
     geometry: &Geometry,

@@ -1,19 +1,21 @@
 //! Rotating RAW ORAM: RAW ORAM (Tiny ORAM, section IV) for storage that outlives the client.
 //!
-//! Three changes make RAW ORAM durable, authenticated and fresh, at no cost in storage:
+//! Three changes make RAW ORAM durable, authenticated and fresh:
 //!
 //! - **Accesses only read.** RAW ORAM's access-only access takes its block out of the bucket's
 //!   header, and writes all headers of the path back. Here the copy stays, and is stale from then
 //!   on. A copy counts only if the position map says that its block is live and mapped to the
-//!   copy's leaf, and no other such copy is nearer to the root ([`LivePosMap`]). A position map in
-//!   the tree itself cannot be consulted for every block of a path; then taken slots are marked
-//!   (`taken`). The next eviction of its path drops a stale copy. Buckets receive blocks only in
-//!   evictions, which drop everything that is not live, so the stash is as full as in RAW ORAM.
-//! - **Evictions rotate.** An eviction writes to other places than it reads (`places`). A saved
-//!   state survives `W` more evictions, so a client that crashed can roll back to it.
+//!   copy's leaf, and no other such copy is nearer to the root ([`LivePosMap`]). If the position
+//!   map is in the tree itself, it cannot be consulted for every block of a path. In this case, the
+//!   slots that accesses take blocks out of are marked (`taken`). A stale copy disappears when an
+//!   eviction rewrites its bucket. Buckets receive blocks only in evictions, which drop everything
+//!   that is not live, so the stash is as full as in RAW ORAM.
+//! - **Evictions rotate.** An eviction writes to other places than it reads (`places`). Storage has
+//!   `W` spare places on each level, so a saved state survives `W` more evictions. A client that
+//!   crashed can roll back to this state.
 //! - **Everything about a bucket follows from the number of evictions**: when it was last written,
-//!   its place, and the name under which it is sealed ([`EraSealer`]). No counter in storage could
-//!   lie.
+//!   its place, and the name under which it is sealed ([`EraSealer`]). The client reads no counter
+//!   from storage, so storage cannot lie about it.
 //!
 //! For each access, storage sees a read of one path, whose leaf is uniformly random and used once.
 //! After every `A` accesses, it sees a read and a write of the next path of the fixed order.
@@ -52,7 +54,7 @@ use shapes::check_shape;
 pub(crate) use stored::{Run, StoredTree};
 pub use taken::TakenSlot;
 
-/// A planned access: its new leaf is drawn (step 1), and storage has not seen it.
+/// A planned access: the block's new leaf is drawn (step 1), and storage has seen nothing yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The address of the block. Secret.
@@ -91,13 +93,13 @@ pub struct VersionedTree<S> {
     /// Marks of stale copies; `None` if the position map can tell which copies are stale.
     taken: Option<TakenSlots>,
     evict_period: u32,
-    /// AO accesses since the last EO access.
+    /// Accesses since the last eviction that was due. An early eviction does not reset this.
     accesses_since_eviction: u32,
     /// Number of evictions so far (G in the paper). Public.
     evictions: u64,
     /// The value of `evictions` in the last durable state, to which the client may return. Public.
     durable_evictions: u64,
-    /// The first eviction that was not announced to storage. Public.
+    /// The first eviction that was not yet announced to storage. Public.
     evictions_announced: u64,
 }
 
@@ -107,8 +109,8 @@ impl<S: BucketStore> VersionedTree<S> {
     /// [`restore_client_block`](crate::DurableRawOram::restore_client_block) restores.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`], also if the ORAM was never in such a state, and
-    /// [`ErrorKind::StoreMismatch`].
+    /// [`ErrorKind::InvalidConfig`], also if no ORAM of this configuration can be in such a state,
+    /// and [`ErrorKind::StoreMismatch`].
     pub fn resume(
         config: &RawConfig,
         trees: RotatingTrees,
@@ -138,9 +140,9 @@ impl<S: BucketStore> VersionedTree<S> {
         })
     }
 
-    /// Marks the slots that accesses take blocks out of, for a position map in the tree. The marks
-    /// are in the store's tree [`RotatingTrees::taken`], which must have the shape
-    /// [`RawConfig::taken_shape`].
+    /// The same backend, whose accesses mark the slots that they take blocks out of. A position map
+    /// in the tree needs these marks. They are in the store's tree [`RotatingTrees::taken`], which
+    /// must have the shape [`RawConfig::taken_shape`].
     ///
     /// # Errors
     /// [`ErrorKind::StoreMismatch`] if the tree has another shape.
@@ -188,17 +190,19 @@ impl<S: BucketStore> VersionedTree<S> {
         self.evictions
     }
 
-    /// Number of accesses since the last eviction. Public.
+    /// Number of accesses since the last eviction that was due. An early eviction does not reset
+    /// this number. Public.
     pub fn accesses_since_eviction(&self) -> u32 {
         self.accesses_since_eviction
     }
 
-    /// Number of evictions left before one would overwrite data that the last durable state needs.
+    /// Number of evictions that can be made without overwriting data of the last durable state.
     pub fn evictions_left(&self) -> u64 {
         self.durable_evictions + self.io.places.spare() - self.evictions
     }
 
-    /// Number of accesses left before an eviction beyond [`Self::evictions_left`] is due.
+    /// Number of accesses that can be made until an eviction beyond [`Self::evictions_left`] would
+    /// be due.
     pub fn accesses_left(&self) -> u64 {
         let period = u64::from(self.evict_period);
         (self.evictions_left() + 1) * period - u64::from(self.accesses_since_eviction) - 1
@@ -208,8 +212,8 @@ impl<S: BucketStore> VersionedTree<S> {
     /// Everything in storage must be durable.
     pub fn mark_durable(&mut self) {
         self.durable_evictions = self.evictions;
-        // The last round has written all buckets. Writes of the round before are still recognised,
-        // in case storage shows them again.
+        // The last round of evictions has written all buckets. Keep the keys of the round before,
+        // so that a diagnosis recognises its buckets if storage shows them again.
         let oldest = self.evictions.saturating_sub(self.recognised_evictions());
         self.io.sealer_mut().drop_before(oldest);
     }
@@ -264,7 +268,7 @@ impl<S: BucketStore> VersionedTree<S> {
         self.records().flush()
     }
 
-    /// Checks that a window of accesses can begin now: see
+    /// Checks that a burst of accesses can begin now: see
     /// [`Scheme::check_ready`](super::Scheme::check_ready).
     ///
     /// # Errors
@@ -282,9 +286,10 @@ impl<S: BucketStore> VersionedTree<S> {
         self.client.check_room(accesses)
     }
 
-    /// Announces to storage the pieces that an access that shows `leaf` will read after `ahead`
-    /// other accesses. If an eviction is due after that access, also announces what it will read. A
-    /// bucket that will be rewritten before that access is announced at its present place.
+    /// Announces to storage the pieces that a later access will read. The access shows `leaf`, and
+    /// comes after `ahead` other accesses. If an eviction is due after this access, also announces
+    /// the pieces that the eviction will read. If a bucket will be rewritten before it is read, its
+    /// present place is announced.
     pub(crate) fn announce(&mut self, ahead: usize, leaf: Leaf) {
         self.io.over(&mut self.store).prefetch(self.evictions, leaf);
         let until_then = self.evictions_after(ahead as u64, 0);
@@ -293,7 +298,8 @@ impl<S: BucketStore> VersionedTree<S> {
         }
     }
 
-    /// Announces to storage the pieces that eviction `g` will read, unless that was done before.
+    /// Announces to storage the pieces that eviction `g` will read, unless they were announced
+    /// before.
     fn announce_eviction(&mut self, g: u64) {
         if g < self.evictions_announced {
             return;
@@ -388,8 +394,8 @@ impl<S: BucketStore> VersionedTree<S> {
     }
 
     /// Applies `op` to the block `address`, if the client finds it by its address: see
-    /// [`Scheme::serve_on_client`](super::Scheme::serve_on_client). There is no move to log; a
-    /// client that must survive a crash logs the operation.
+    /// [`Scheme::serve_on_client`](super::Scheme::serve_on_client). This makes no [`Move`] that
+    /// could be logged, so a client that must survive a crash logs the operation itself.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`].
@@ -397,7 +403,7 @@ impl<S: BucketStore> VersionedTree<S> {
         self.client.serve_in_place(address, op)
     }
 
-    /// Makes the next EO access early, so that the stash shrinks. Storage sees this access. `map`
+    /// Makes the next eviction early, so that the stash shrinks. Storage sees this eviction. `map`
     /// says which copies count, as in [`Self::finish`].
     ///
     /// # Errors
@@ -459,14 +465,14 @@ impl<S: BucketStore> VersionedTree<S> {
         Ok(())
     }
 
-    /// The leaf of EO access `g`. Public.
+    /// The leaf of eviction `g`. Public.
     fn evicted_by(&self, g: u64) -> Leaf {
         // Tiny ORAM, Section IV-A: the leaf is G mod 2^L (Fig. 5).
         reverse_lexicographic(g, self.client.config.geometry.leaf_level())
     }
 
-    /// An EO access: reads the next path of the order into the stash, without stale copies, and
-    /// writes it back like a dummy access of Path ORAM.
+    /// An eviction (EO access): reads the next path of the reverse-lexicographic order into the
+    /// stash, without stale copies, and writes it back, to other places.
     fn evict_only(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
         let leaf = self.evicted_by(self.evictions);
         let Self { io, store, client, taken, evictions, .. } = self;

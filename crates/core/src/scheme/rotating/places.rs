@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Consecutive evictions write neighbouring places on every level, and read neighbouring places.
-//! Everything follows from the number of the eviction, so it is public and is not stored.
+//! All places follow from the number of the eviction, so they are public and are not stored.
 
 use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
 
@@ -34,8 +34,9 @@ impl PlaceRings {
         self.first_level..=self.leaf_level
     }
 
-    /// `W`: the number of evictions that a state survives. It is the number of buckets on the first
-    /// level, so that the store's next level has names for all places of a level.
+    /// `W`: the number of spare places on a level, and of evictions that a state survives. It is
+    /// the number of buckets on the first level in storage. So `2^j + W` places are at most
+    /// `2^(j+1)`, and have names on the store's next level.
     pub(super) fn spare(&self) -> u64 {
         1 << self.first_level
     }
@@ -67,8 +68,8 @@ impl PlaceRings {
         level + 1
     }
 
-    /// The number of the first eviction. Counting starts as if earlier evictions had written each
-    /// bucket once, without contents.
+    /// The number of the first eviction: the number of leaves. Counting starts as if earlier
+    /// evictions had written every bucket without contents.
     pub(super) fn first_eviction(&self) -> u64 {
         1 << self.leaf_level
     }
@@ -107,7 +108,7 @@ pub(super) struct Version {
     pub(super) level: u8,
     /// The eviction that wrote this version.
     pub(super) eviction: u64,
-    /// Whether the bucket was ever written. The buckets of a new tree have not been written.
+    /// Whether the bucket was ever written. In a new tree, no bucket was.
     pub(super) is_written: bool,
     pub(super) place: BucketId,
 }

@@ -17,7 +17,8 @@ use crate::store::BucketStore;
 pub struct RotatingTrees {
     /// The tree of sealed blocks.
     pub slots: TreeId,
-    /// The tree of heads: tags of buckets, and tables of the blocks in their slots.
+    /// The tree of heads. A bucket's head is its authentication tag and the sealed addresses and
+    /// leaves of the blocks in its slots.
     pub heads: TreeId,
     /// The tree of marks of taken slots. The store has this tree only if slots are marked.
     pub taken: TreeId,
@@ -52,11 +53,11 @@ impl RawConfig {
         Ok(TakenSlots::shape(&self.tree.geometry, self.tree.tree_top_levels))
     }
 
-    /// Average number of bytes of pages that an eviction reads for its sweep. It writes the same
-    /// number of bytes. 0 if taken slots are not marked. Excludes the pages that only every `W`-th
-    /// eviction reads, for the buckets to be written.
-    pub fn swept_bytes_per_eviction(&self, notes_taken_slots: bool) -> f64 {
-        if !notes_taken_slots {
+    /// Average number of bytes that an eviction reads to sweep pages of marks; it writes the same
+    /// number. 0 if taken slots are not marked. Excludes the pages that only every `W`-th eviction
+    /// reads, for the buckets that the next `W` evictions write.
+    pub fn swept_bytes_per_eviction(&self, marks_taken_slots: bool) -> f64 {
+        if !marks_taken_slots {
             return 0.0;
         }
         taken::swept_bytes(&self.tree.geometry, self.tree.tree_top_levels)

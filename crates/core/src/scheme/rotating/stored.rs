@@ -1,10 +1,10 @@
 //! A rotating tree in storage, without state on the client. Runs of paths are read together, and
 //! runs of evictions are written together (rORAM, `ReadRange` and `BatchEvict`).
 //!
-//! On level `j`, the path to leaf `p` goes through the bucket `p mod 2^j`, and eviction `e` is of
-//! the path `e mod 2^L`. So paths with consecutive leaves go through neighbouring buckets, which
-//! consecutive evictions have written to neighbouring places ([`PlaceRings`]). A run is one stretch
-//! of each level, or two if it wraps around.
+//! On level `j`, the path to leaf `p` goes through the bucket `p mod 2^j`. Eviction `e` writes the
+//! path to leaf `e mod 2^L`. So paths with consecutive leaves go through neighbouring buckets,
+//! which consecutive evictions have written to neighbouring places ([`PlaceRings`]). On each level,
+//! a run of paths occupies one stretch of places, or two if it wraps around.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -111,8 +111,8 @@ impl StoredTree {
     }
 
     /// Reads a run in one trip, and verifies everything. Then calls `wanted` with the address and
-    /// leaf of each slot, including dummies, from the root down. If `wanted` returns a place, opens
-    /// the slot into it.
+    /// leaf of each slot, including dummies, from the highest level down. If `wanted` returns a
+    /// place, opens the slot into it.
     ///
     /// If several copies of a block have the same leaf, the first one passed is the newest, because
     /// an eviction writes a whole path.
@@ -151,8 +151,8 @@ impl StoredTree {
         })
     }
 
-    /// Makes the `evictions` evictions that start with `g` in one trip: calls `bucket` for each
-    /// bucket that they write, and writes the entries that it returns, one per slot.
+    /// Makes the `evictions` evictions that start with `g`, at most [`Self::spare`], in one trip.
+    /// Calls `bucket` for each bucket to write. `bucket` returns its entries, one per slot.
     pub(crate) fn write(
         &mut self,
         store: &mut dyn BucketStore,
@@ -160,7 +160,7 @@ impl StoredTree {
         blocks: &BlockArena,
         bucket: &dyn Fn(BucketId) -> Vec<Entry>,
     ) -> Result<(), Error> {
-        // Each eviction has its own bucket on each level in storage.
+        // With at most `W` evictions, no two write the same bucket in storage.
         debug_assert!(evictions <= self.spare());
         let leaf = |eviction| Leaf(eviction & (self.io.geometry.leaves() - 1));
         let buckets: Vec<_> = self

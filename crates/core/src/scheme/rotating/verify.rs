@@ -17,8 +17,9 @@ pub(super) struct Verifier<'a> {
     pub(super) g: u64,
 }
 
-/// The number of bytes that may still be read to diagnose what buckets hold instead of their latest
-/// writes. All buckets of a store may be damaged, and each may be tried under thousands of names.
+/// The number of bytes that diagnoses of damaged buckets may still verify. The budget is necessary
+/// because all buckets of a store may be damaged, and each may be tried under thousands of names.
+/// Even without budget, a diagnosis makes a few tries.
 pub(super) struct DiagnosisBudget {
     bytes_left: u64,
 }
@@ -30,8 +31,9 @@ impl Default for DiagnosisBudget {
 }
 
 impl<'a> Verifier<'a> {
-    /// Verifies and returns all buckets of a trip that were ever written, in order. `frames` are
-    /// the frames of a trip that `RotatingIo` planned.
+    /// Verifies and returns all buckets of a trip that were ever written, in order. `frames` holds
+    /// the slots of all buckets, then their heads. Fails with the diagnosis of the first bucket
+    /// that is not what its version wrote.
     pub(super) fn verify_all<'v, 'f>(
         &self,
         versions: &'v [Version],
@@ -73,7 +75,8 @@ impl<'a> Verifier<'a> {
         self.sealer.verify(name, head, slots)
     }
 
-    /// Diagnoses what a bucket holds instead of its latest write.
+    /// The error for a bucket that does not hold its latest write. Its message says what the bucket
+    /// holds instead, if a try finds out.
     #[cold]
     fn diagnose(
         &self,

@@ -13,11 +13,12 @@ impl<S: BucketStore> VersionedTree<S> {
     /// Reads the whole tree, and calls `visit` for each copy of a block that is not known to be
     /// taken: first on the client, then from the root down. Passes the number of buckets read so
     /// far to `progress`; the last number is [`Self::buckets_written`]. Storage sees a scan. Calls
-    /// `damaged` for each bucket that cannot be read or is not authentic; if `damaged` returns an
-    /// error, the visit ends with this error.
+    /// `damaged` for each bucket, and for each page of marks, that cannot be read or is not
+    /// authentic. For a page, passes a bucket of the level that the page covers.
     ///
     /// # Errors
-    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and errors of `damaged`.
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and errors of `damaged`, which end
+    /// the visit and leave the client broken.
     pub(crate) fn visit_blocks(
         &mut self,
         visit: &mut VisitBlocks<'_>,

@@ -1,4 +1,5 @@
-//! Images of tag trees: the tags as they are in memory, without the gaps between subtrees.
+//! Images of tag trees: the bytes of all slots as they are in memory, including the gaps between
+//! subtrees.
 
 use std::io::{self, Read, Write};
 

@@ -29,8 +29,9 @@ pub enum Origin {
     Requested,
 }
 
-/// Reports the move of each block, and marks the requested block.
+/// Reports the move of each block, and marks the move of the requested block.
 pub(super) struct MoveReporter {
+    /// The address of the requested block.
     pub(super) requested: u64,
     report: Box<dyn FnMut(BlockMove)>,
     /// The blocks that a path held when it was read, each with its level.
@@ -55,8 +56,8 @@ impl TagTree {
         self.moves = Some(MoveReporter::new(report));
     }
 
-    /// Reports the moves of the blocks of the path to `leaf`. The path must not have been changed
-    /// since it was read.
+    /// Reports the moves of the blocks of the path to `leaf`. The tree must still hold the blocks
+    /// that were read from this path.
     #[cold]
     pub(super) fn report_moves(&mut self, leaf: Leaf, plan: &PathPlan) {
         let Some(mut moves) = self.moves.take() else { return };

@@ -2,8 +2,8 @@
 //! instead of DRAM rows.
 //!
 //! If levels followed each other, each bucket of a path would be in another page. A processor takes
-//! longer to find a page than to read from it. So the tree is cut into subtrees that fit a page,
-//! from the leaves up, and a path goes through few of them.
+//! longer to find a page (a TLB miss) than to read from it. So the tree is cut into subtrees that
+//! fit a page, from the leaves up, and a path goes through few of these pages.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -26,6 +26,7 @@ pub(super) struct Level {
     subtree_slots: usize,
     /// The level of the roots of the subtrees.
     root_level: u8,
+    /// The mask of a leaf's bits that select the subtree.
     root_mask: u64,
     /// The mask of a bucket's index within its subtree.
     mask: u64,

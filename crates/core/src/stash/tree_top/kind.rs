@@ -22,9 +22,10 @@ pub enum TreeTopKind {
     ///
     /// A block whose set is full stays in the stash. So background evictions are more frequent than
     /// with a dedicated tree top, and the number of evictions depends on which blocks are in use.
-    /// More ways make the number smaller. Such a block can move to a level in storage with about
-    /// one evicted path in `2^tree_top_levels`. The hash is not secret: an attacker who chooses
-    /// addresses can crowd one set, which costs evictions but loses no block.
+    /// With more ways, there are fewer evictions. A block that waits for its set can move to a
+    /// level in storage with about one evicted path in `2^tree_top_levels`. The hash is not secret:
+    /// an attacker who chooses addresses can crowd one set, which costs evictions but loses no
+    /// block.
     SetAssociative {
         /// Number of blocks in a set, from 1 to 256 (4 in IR-ORAM). The number of sets is the
         /// smallest that covers all slots of the levels.

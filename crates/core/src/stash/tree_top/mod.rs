@@ -52,7 +52,7 @@ impl TreeTop {
         matches!(self.blocks, Blocks::SetAssociative(_))
     }
 
-    /// Moves all blocks on the path to `leaf` into the stash, which frees their entries.
+    /// Moves all blocks on the path to `leaf` into the stash, and frees their entries.
     pub(crate) fn load(&mut self, leaf: Leaf, stash: &mut Stash) {
         match &mut self.blocks {
             Blocks::Dedicated(top) => top.load(leaf, |entry| stash.insert(entry)),
@@ -138,11 +138,11 @@ impl TreeTop {
     /// Drops the blocks for which `keep` returns false, and frees their places.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockArena) {
         let keep = |entry: &Entry| {
-            let kept = keep(entry);
-            if !kept {
+            let stays = keep(entry);
+            if !stays {
                 blocks.free(entry.place);
             }
-            kept
+            stays
         };
         match &mut self.blocks {
             Blocks::Dedicated(top) => top.retain(keep),

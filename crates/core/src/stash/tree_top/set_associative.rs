@@ -9,9 +9,9 @@
 //!                      └───┴───┴────┘
 //! ```
 //!
-//! There are as many entries as the levels have slots, but one set may be full while others have
-//! free entries. So a block reserves an entry of its set before it is planned into one of these
-//! levels.
+//! There are at least as many entries as the levels have slots, but one set may be full while
+//! others have free entries. So a block reserves an entry of its set before it is planned into one
+//! of these levels.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -100,11 +100,11 @@ impl SetAssociative {
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool) {
         let Self { entries, ways, free, table } = self;
         table.retain(|pointer| {
-            let kept = keep(&resident(entries, *pointer).entry);
-            if !kept {
+            let stays = keep(&resident(entries, *pointer).entry);
+            if !stays {
                 vacate(entries, free, *ways, *pointer);
             }
-            kept
+            stays
         });
     }
 
@@ -144,7 +144,7 @@ fn vacate(
     resident
 }
 
-/// The number of sets that cover all slots of the levels.
+/// The smallest number of sets, at least 1, whose entries cover all slots of the levels.
 pub(crate) fn sets(levels: u8, ways: u16, geometry: &Geometry) -> usize {
     let slots: usize = (0..usize::from(levels)).map(|level| geometry.slots(level) << level).sum();
     slots.div_ceil(usize::from(ways)).max(1)

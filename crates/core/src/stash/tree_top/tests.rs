@@ -11,8 +11,8 @@ const BLOCK_BYTES: usize = 16;
 enum TreeTopStep {
     /// Inserts a new block into the stash, and evicts a path.
     Insert { leaf: u64, evicted: u64 },
-    /// Removes the `nth` block of the tree top, if the tree top holds a block, by its leaf or by
-    /// its address.
+    /// Removes block `nth` (modulo the number of blocks in the tree top) by its leaf or by its
+    /// address. Does nothing if the tree top is empty.
     Take { nth: usize, by_address: bool },
     /// Restores a block to a bucket on its path.
     BringBack { leaf: u64, level: u8 },

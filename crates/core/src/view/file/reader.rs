@@ -19,7 +19,7 @@ use crate::view::{
 /// Opens a view file. The memory that reading uses is bounded, even if the file is malicious.
 ///
 /// # Errors
-/// If the file does not start like a view file of a known version.
+/// If the file does not start like a view file of a known version, or cannot be read.
 pub fn read_view<R: Read>(input: R) -> Result<ViewReader<R>, ViewFileError> {
     let mut input = Input { bytes: BufReader::new(input), offset: 0 };
     for expected in MAGIC {
@@ -123,8 +123,8 @@ impl<R: Read> ViewReader<R> {
         Ok(Some(observed))
     }
 
-    /// Reads the running number of a call or message. `is_timed` says whether a time came before
-    /// it: the number must then be a new one.
+    /// Reads the running number of a call or message. If `is_timed`, a time came before it, so the
+    /// number must be new.
     fn trip(&mut self, is_timed: bool) -> Result<u64, ViewFileError> {
         let at = self.input.offset;
         let step = self.input.number()?;

@@ -30,6 +30,7 @@ pub struct FileSink<W> {
     last_trip: u64,
     /// The present time, in microseconds from the start of the recording.
     now: u64,
+    /// The last time that was written.
     written_now: u64,
     /// Maximum number of bytes that the sink may still write.
     room: u64,
@@ -71,8 +72,8 @@ impl<W: Write> FileSink<W> {
     ///
     /// # Errors
     /// The first error of any write, an event that exceeded [the limit](Self::with_room), or an
-    /// event that no file can represent: a bucket past the deepest tree, a flush with a piece, a
-    /// message between unknown servers, or a tree of an unknown server.
+    /// event that no file can represent, for example a bucket past the deepest tree, a flush with a
+    /// piece, a message between unknown servers, or a tree of an unknown server.
     pub fn finish(mut self) -> io::Result<W> {
         self.record.push(END_TAG);
         put_number(&mut self.record, self.events);

@@ -291,7 +291,7 @@ proptest! {
     }
 }
 
-/// A list of events, and their encoding including the end of the file, in a version without times.
+/// A list of events, and their encoding up to the end of the file if no time passes.
 fn documented() -> (Vec<Observed>, Vec<u8>) {
     let piece = |level, index, part| {
         Some(Piece { tree: TreeId(300), bucket: BucketId::new(level, index), part })
@@ -501,7 +501,7 @@ fn each_defect_of_servers_and_messages_has_its_offset() {
     let long_part =
         [&sound[..8], &[0x80, 0x80, 0x80, 0x80, 0x10], &sound[9..], &[0x80, 1]].concat();
     assert_eq!(refused(&[start, &long_part[..]].concat()), Some(start.len() + 8));
-    // Storage in one place has no such messages, and neither have earlier versions.
+    // A single store has no such messages, and neither do files of earlier versions.
     for start in &STARTS[..STARTS.len() - 1] {
         let file = [start, &sound[..], &[0x80, 1]].concat();
         assert_eq!(refused(&file), Some(start.len()));

@@ -64,7 +64,7 @@ fn check_all(combinations: &[Combination]) -> Rare {
         }
         tested.flush();
         count_paths(&tested.take_view(), &mut seen);
-        assert_owns_up(combination, &tested, &seen);
+        assert_tallies(combination, &tested, &seen);
         check_invariants(combination, &mut tested);
         let all =
             (0..CAPACITY).map(|address| Request { address, kind: RequestKind::Read, fill: 0 });
@@ -98,7 +98,7 @@ fn count_paths(view: &[Event], seen: &mut BTreeMap<u16, u64>) {
 
 /// Checks that the tallies match the requests and the paths that storage saw.
 #[track_caller]
-fn assert_owns_up(combination: &Combination, tested: &GridOram, seen: &BTreeMap<u16, u64>) {
+fn assert_tallies(combination: &Combination, tested: &GridOram, seen: &BTreeMap<u16, u64>) {
     let place = format!("{combination:?}");
     let accesses = tested.composed.accesses(tested.room_made);
     for (tree, accesses) in (0..).zip(&accesses) {

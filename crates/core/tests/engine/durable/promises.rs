@@ -79,7 +79,7 @@ fn plans_out_of_turn_are_refused_before_anything_is_touched() {
         let before = sections(&*array);
         let refused = array.carry_out(&first, &mut [Op::Write(&[2; BLOCK_BYTES])]).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidRequest, "{config:?}");
-        // The block has moved, but the trivial ORAM moves none.
+        // The block has moved, so the plan no longer fits. Only the trivial ORAM moves no block.
         let decoded = array.decode_plan(first.encoded()).unwrap();
         if config.scheme() != "scan" {
             let refused = array.carry_out(&decoded, &mut [Op::Write(&[2; BLOCK_BYTES])]);
@@ -152,15 +152,18 @@ fn a_state_is_never_larger_than_it_says() {
         let (trees, store) = store(&*config);
         let mut coins = StdRng::seed_from_u64(1);
         let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
-        let said = config.state_size().unwrap().whole;
-        let said: u64 = said.iter().map(|it| it.sections * it.bytes).sum();
+        let bytes_max = config.state_size().unwrap().whole;
+        let bytes_max: u64 = bytes_max.iter().map(|it| it.sections * it.bytes).sum();
         for step in 0..1000 {
             array.begin_era(EraStart::Opening, &mut coins);
             let plan = plan(&mut *array, step % config.blocks()).unwrap();
             array.carry_out(&plan, &mut [Op::Write(&[1; BLOCK_BYTES])]).unwrap();
             array.begin_era(EraStart::Opening, &mut coins);
             let saved: usize = sections(&*array).iter().map(Vec::len).sum();
-            assert!(saved as u64 <= said, "{saved} of {said} bytes after {step}: {config:?}");
+            assert!(
+                saved as u64 <= bytes_max,
+                "{saved} of {bytes_max} bytes after {step}: {config:?}"
+            );
             array.mark_durable();
         }
     }
@@ -189,15 +192,15 @@ fn only_whole_buckets_are_requested() {
 fn an_answer_of_another_length_is_damage_to_a_rescue_and_tampering_to_an_access() {
     for config in configs() {
         let (trees, store) = store(&*config);
-        let is_talking = Arc::new(AtomicBool::new(false));
-        let talks = is_talking.clone();
-        let talk = move |store: &mut MemoryStore, call: &mut Call<'_>| {
-            if call.operation == Operation::Read && talks.load(Ordering::Relaxed) {
+        let is_faulty = Arc::new(AtomicBool::new(false));
+        let adds_pieces = is_faulty.clone();
+        let rule = move |store: &mut MemoryStore, call: &mut Call<'_>| {
+            if call.operation == Operation::Read && adds_pieces.load(Ordering::Relaxed) {
                 call.pieces.push(call.pieces[0]);
             }
             call.forward(store)
         };
-        let store = Faulty::new(store, talk);
+        let store = Faulty::new(store, rule);
         let mut coins = StdRng::seed_from_u64(1);
         let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
         for address in 0..9 {
@@ -205,7 +208,7 @@ fn an_answer_of_another_length_is_damage_to_a_rescue_and_tampering_to_an_access(
             array.carry_out(&plan, &mut [Op::Write(&[1; BLOCK_BYTES])]).unwrap();
             array.mark_durable();
         }
-        is_talking.store(true, Ordering::Relaxed);
+        is_faulty.store(true, Ordering::Relaxed);
         let mut damaged = 0;
         let salvaged = array.salvage(&mut |_, _| (), &mut |_| damaged += 1, &mut |_| ());
         assert!(salvaged.is_ok() && damaged > 1, "{damaged} of {config:?}");

@@ -37,7 +37,8 @@ fn any_params(coins: &mut StdRng) -> RangeParams {
 type Log = Vec<(EncodedPlan, Vec<Option<Vec<u8>>>)>;
 
 /// Carries out a plan. Entry `i` of `data` is written to block `i` of the plan; if the entry is
-/// `None`, the block is read. Returns the contents of the blocks that are read.
+/// `None`, the block is read. Returns one buffer per entry, which holds the contents of a block
+/// that is read.
 fn carry_out(array: &mut dyn Durable, plan: &AccessPlan, data: &[Option<Vec<u8>>]) -> Vec<Vec<u8>> {
     let mut read = vec![vec![0xee; BLOCK_BYTES]; data.len()];
     let ops = data.iter().zip(&mut read);
@@ -162,7 +163,7 @@ fn too_small_buckets_cost_evictions_and_no_data() {
             }
             if seed < 10 {
                 // Whatever is on the client, its state can be restored.
-                comes_back(&params, &*array);
+                assert_restorable(&params, &*array);
             }
             let class = *[0, 3].choose(&mut coins).unwrap();
             let first = coins.random_range(0..params.blocks >> class) << class;
@@ -187,7 +188,7 @@ fn too_small_buckets_cost_evictions_and_no_data() {
 }
 
 /// Checks that the state of an array can be saved and restored, over an empty store.
-fn comes_back(params: &RangeParams, array: &dyn Durable) {
+fn assert_restorable(params: &RangeParams, array: &dyn Durable) {
     let saved = sections(array);
     let mut restore = params.restore().unwrap();
     restore.begin_state().unwrap();

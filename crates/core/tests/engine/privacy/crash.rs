@@ -39,7 +39,7 @@ pub(crate) fn lose_and_repeat(setup: &Setup) -> Lost {
     let mut oram = Rotating::rotating(&config, sealer, store, oram_coins).unwrap();
     (0..CAPACITY).for_each(|address| oram.write(address, &draw(setup, &mut coins)).unwrap());
 
-    let kept = SavedState::of(&mut oram);
+    let saved = SavedState::of(&mut oram);
     let mut log = Vec::new();
     take_view(&mut oram);
     while oram.backend().accesses_left() > 0 {
@@ -50,7 +50,7 @@ pub(crate) fn lose_and_repeat(setup: &Setup) -> Lost {
     let first = take_view(&mut oram);
     let again = (0..CRASHES).map(|_| {
         let recovery_coins = StdRng::from_rng(&mut coins);
-        kept.recover(&mut oram, &config, &master, recovery_coins);
+        saved.recover(&mut oram, &config, &master, recovery_coins);
         carry_out(&mut oram, &log);
         take_view(&mut oram)
     });
@@ -116,9 +116,9 @@ impl SavedState {
         let Self { evictions, accesses_since_eviction, .. } = *self;
         let mut table = LivePosMap::new(CAPACITY, tree.geometry.leaf_level()).unwrap();
         self.map.iter().for_each(|(address, mapping)| table.set(*address, *mapping));
-        let kept = rotating::RestoredState { evictions, accesses_since_eviction, table };
+        let state = rotating::RestoredState { evictions, accesses_since_eviction, table };
         let config = RotatingConfig::flat(config.clone());
-        *oram = DurableRawOram::resume(&config, sealer, store, kept, coins).unwrap();
+        *oram = DurableRawOram::resume(&config, sealer, store, state, coins).unwrap();
         for (location, address, leaf, bytes) in &self.blocks {
             oram.restore_client_block(*location, *address, *leaf, bytes).unwrap();
         }

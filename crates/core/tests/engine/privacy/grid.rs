@@ -24,8 +24,8 @@ fn fill(tested: &mut GridOram) {
 /// view except for the ciphertext.
 ///
 /// If the component in front treats writes differently, the operations are also the same, and only
-/// the data differ. Such components are a cache that remaps at accesses, which returns only dirty
-/// blocks, and ρ, which inserts only written blocks.
+/// the data differ. Such components are a cache that remaps at accesses, which writes back only
+/// dirty blocks, and ρ, which inserts only written blocks.
 #[test]
 fn the_same_addresses_give_the_same_view() {
     for (seed, combination) in (1..).zip(covering_set(2)) {
@@ -65,7 +65,8 @@ type EventShape = (Operation, Option<(u16, u8, Part)>, u64);
 /// Tests that for all requests storage sees a prefix of one sequence of shapes. In some
 /// combinations, the length of the prefix depends on the requests, and nothing else does.
 ///
-/// Evictions caused by a full stash are not part of the sequence, so no stash here has a bound.
+/// Evictions caused by a full stash are not part of the sequence, so every stash here has room for
+/// all blocks.
 #[test]
 fn all_addresses_give_a_prefix_of_one_shape() {
     let loose = |combination| Combination { bound: Bound::Loose, ..combination };

@@ -190,8 +190,9 @@ fn announced_leaves_are_read_next() {
     }
 }
 
-/// The paths of a batch and of its evictions, in the order in which they are announced. Omits an
-/// eviction after the first access, which was announced after the previous access.
+/// The paths of a batch and of its evictions, in the order in which they are announced. If the
+/// period exceeds 1, omits an eviction after the first access, which was announced after the
+/// previous access.
 fn whole_batch(batch: &[u64], before: u64, period: u64) -> impl Iterator<Item = u64> {
     (before + 1..).zip(batch).flat_map(move |(accesses, leaf)| {
         let is_shown = accesses.is_multiple_of(period) && (accesses > before + 1 || period == 1);

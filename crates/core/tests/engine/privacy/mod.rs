@@ -6,9 +6,9 @@
 //! PLB or is evicted from it; counters overflow; a hit is served. Each test checks that its rare
 //! states occurred.
 //!
-//! All seeds are fixed, so a result is reproducible. The statistical tests raise a false alarm for
-//! one choice of seeds in a million ([`FALSE_ALARMS`]). The crate `planted-leaks` checks that each
-//! test here detects the leaks that it is meant for.
+//! All seeds are fixed, so a result is reproducible. Each statistical test raises a false alarm for
+//! one choice of seeds in three million ([`FALSE_ALARMS`]). The crate `planted-leaks` checks that
+//! each test here detects the leaks that it is meant for.
 
 mod ciphertext;
 mod crash;
@@ -25,6 +25,5 @@ mod shape;
 mod tampered;
 mod trips;
 
-/// The rate of false alarms of one statistical test function. Three such functions share a rate of
-/// one in a million.
+/// The rate of false alarms of one statistical test function: one in three million.
 const FALSE_ALARMS: f64 = 1e-6 / 3.0;

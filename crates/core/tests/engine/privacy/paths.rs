@@ -37,8 +37,8 @@ fn of_freecursive_are_read_and_written_back_as_a_whole() {
 }
 
 /// Checks that every read covers all levels of a path in storage, with whole buckets. The write
-/// after it, if there is one, must cover the same buckets: their headers in an AO access of RAW
-/// ORAM, otherwise the whole buckets.
+/// after it, if there is one, must cover the same buckets: their headers in an AO (access-only)
+/// access of RAW ORAM, otherwise the whole buckets.
 #[track_caller]
 pub(crate) fn assert_whole(run: &Run) {
     let trips = trips(run);

@@ -30,7 +30,7 @@ pub(crate) const CAPACITY: u64 = 200;
 /// A stash bound that cannot be exceeded, because it equals the number of blocks.
 const STASH_BLOCKS_MAX: usize = CAPACITY as usize;
 
-/// The number of blocks forgotten at once, after every second batch.
+/// The number of blocks forgotten at once, before about half of the batches.
 const FORGOTTEN_AT_ONCE: u64 = 3;
 
 /// The lengths of batches, used cyclically.
@@ -56,7 +56,7 @@ impl Scheme {
     }
 }
 
-/// Where the position map is.
+/// The location of the position map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frontend {
     /// The position map is on the client.
@@ -412,6 +412,7 @@ pub(crate) struct States {
     pub(crate) most_at_start: usize,
     /// Maximum number of blocks left in the stash after an eviction.
     pub(crate) peak_stash_blocks: usize,
+    /// Number of reads of a block that was never written, or was forgotten since.
     pub(crate) never_written_reads: usize,
     /// Number of requests for a block that the same batch had already requested.
     pub(crate) repeats_in_batch: usize,

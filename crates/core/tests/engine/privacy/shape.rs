@@ -124,7 +124,8 @@ fn a_stash_that_passes_its_bound_within_a_batch_looks_like_an_empty_one() {
     for scheme in Scheme::each(3) {
         let setup = Setup { batched: true, ..Setup::new(scheme, ACCESSES) };
         let states = assert_alike_at_the_bound(&setup);
-        // RAW ORAM counts only after evictions, so the state is not visible from outside.
+        // The stash is counted only after evictions, so for RAW ORAM its peak within a batch is
+        // unknown.
         let passed = states.peak_stash_blocks > states.most_at_start;
         assert!(passed || scheme != Scheme::Path, "no batch passed the bound: {states:?}");
     }

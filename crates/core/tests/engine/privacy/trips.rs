@@ -27,9 +27,10 @@ impl Trip {
 /// The purpose of a read, according to its position in the public schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The read serves a request: an access of Path ORAM, or an AO access of RAW ORAM.
+    /// The read belongs to an access: any access of Path ORAM, or an AO (access-only) access of RAW
+    /// ORAM.
     Access,
-    /// The read belongs to an EO access of RAW ORAM.
+    /// The read belongs to an EO (eviction-only) access of RAW ORAM.
     Eviction,
 }
 

@@ -153,7 +153,8 @@ impl<F: Front + AsRef<Trees> + AsMut<Trees>> TestedRho<F> {
         assert_eq!(small, self.small_per_main as u64 * tally.rounds());
     }
 
-    /// Checks that the tally equals the model's, unless a victim waits for the main stash.
+    /// Checks that the counters of the array equal the model's, and that each access to the small
+    /// tree is a hit or an insertion.
     fn assert_tally(&self) {
         let tally = self.oram.tally();
         assert_eq!(of_array(tally), of_array(self.expected));
@@ -213,7 +214,7 @@ fn behind_a_cache() -> CachedOram<FreecursiveRho> {
 
 type FreecursiveRho = oblivio_core::front::rho::FreecursiveRho<MemoryStore, StdRng>;
 
-/// Tests that the number of rounds behind a cache does not depend on coins, data or operations.
+/// Tests that the number of rounds behind a cache does not depend on data or operations.
 #[test]
 fn behind_a_cache_the_number_of_rounds_depends_only_on_the_addresses() {
     let [mut one, mut other] = [(); 2].map(|()| behind_a_cache());

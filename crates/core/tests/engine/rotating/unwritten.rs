@@ -76,10 +76,10 @@ fn storage_cannot_pass_off_written_buckets_as_unwritten() {
     for (config, mut oram, read) in
         checked_trees().filter(|(config, ..)| config.recursion.is_some())
     {
-        let kept = keep(&mut oram);
+        let saved = save(&mut oram);
         let mut store = take_store(&mut oram, &config);
         for piece in read.iter().step_by(7) {
-            let mut oram = resume(&config, &kept, store, 1);
+            let mut oram = resume(&config, &saved, store, 1);
             let was = bytes_of(&mut oram, piece.tree, piece.bucket).to_vec();
             bytes_of(&mut oram, piece.tree, piece.bucket).fill(0);
             let error = oram.check(&mut |_| {}).unwrap_err();

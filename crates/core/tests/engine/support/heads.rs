@@ -10,12 +10,12 @@ use oblivio_core::store::{Piece, TreeId};
 #[track_caller]
 pub(crate) fn without_heads(slots: TreeId, pieces: Vec<Piece>) -> Vec<Piece> {
     let heads = TreeId(slots.0 + 1);
-    let (mut kept, rest): (Vec<_>, Vec<_>) =
+    let (mut of_slots, rest): (Vec<_>, Vec<_>) =
         pieces.into_iter().partition(|piece| piece.tree == slots);
     let (of_heads, others): (Vec<_>, Vec<_>) =
         rest.into_iter().partition(|piece| piece.tree == heads);
-    let expected: Vec<_> = kept.iter().map(|piece| Piece { tree: heads, ..*piece }).collect();
+    let expected: Vec<_> = of_slots.iter().map(|piece| Piece { tree: heads, ..*piece }).collect();
     assert_eq!(of_heads, expected, "every bucket must have both slots and a head");
-    kept.extend(others);
-    kept
+    of_slots.extend(others);
+    of_slots
 }

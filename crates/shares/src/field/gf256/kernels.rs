@@ -55,16 +55,16 @@ impl InstructionSet {
     }
 }
 
-/// The number of rows whose products are added at once. Each sum is then loaded and stored once for
-/// all of these rows.
+/// The number of rows whose products are added at once if there is one column. With GFNI, each sum
+/// is loaded and stored once for all of these rows.
 const ROWS: usize = 8;
 
-/// The number of columns whose products are computed together, so that each loaded byte is used for
-/// all of them.
+/// The maximum number of columns whose products are computed together. With GFNI, each loaded byte
+/// is used for all of these columns.
 const COLUMNS: usize = 4;
 
-/// The number of bytes of each row that are processed together: a tile. Tiles of several hundred
-/// rows fit together into the second-level cache.
+/// The maximum number of bytes of each row that are processed together: a tile. Tiles of several
+/// hundred rows fit together into the second-level cache.
 const TILE_BYTES: usize = 1024;
 
 fn combine_by(
@@ -260,8 +260,8 @@ mod x86 {
         length
     }
 
-    /// Keeps all sums in registers until all rows are added. With `PART`, rows may end within the
-    /// step.
+    /// Adds the products of [`STEP`] bytes of each row, beginning at byte `at`. Keeps all sums in
+    /// registers until all rows are added. With `PART`, rows may end within the step.
     ///
     /// # Safety
     /// `out` has `C` rows, each as long as each of `rows`: at least `at + STEP` bytes, or with

@@ -68,12 +68,13 @@ impl<F: Field> Both<F> {
     fn metadata(&mut self, leaf: Leaf) -> Answers<F::Element> {
         let answers = self.answers(|(_, server)| server.metadata(leaf).unwrap());
         let shares: Vec<_> = answers.shares.iter().map(|share| &share[..]).collect();
-        let said = recover::<F>(&answers.numbers, &shares).unwrap();
-        let buckets = said.chunks_exact(PRESET.slots as usize * self.asks.format.elements());
-        for (bucket, said) in self.asks.level.tree.path(leaf).zip(buckets) {
-            let said = said.chunks_exact(self.asks.format.elements());
-            let said = said.filter_map(|said| self.asks.format.get(said).unwrap());
-            for Metadata { occupant, is_taken } in said {
+        let recovered = recover::<F>(&answers.numbers, &shares).unwrap();
+        let buckets = recovered.chunks_exact(PRESET.slots as usize * self.asks.format.elements());
+        for (bucket, recovered) in self.asks.level.tree.path(leaf).zip(buckets) {
+            let recovered = recovered.chunks_exact(self.asks.format.elements());
+            let recovered =
+                recovered.filter_map(|recovered| self.asks.format.get(recovered).unwrap());
+            for Metadata { occupant, is_taken } in recovered {
                 self.passed_over[0] += usize::from(is_taken);
                 self.passed_over[1] += usize::from(!bucket.is_on_path(occupant.leaf));
             }
@@ -167,13 +168,13 @@ fn contents_of_another_slot_are_not_accepted() {
 
 /// Creates metadata answers of two servers with equal shares. The shares recover to `occupants` in
 /// the first slots of the path, and to empty slots after them.
-fn said(tree: &MappedTree<Gf256>, occupants: &[Occupant]) -> Answers<u8> {
+fn metadata_answers(tree: &MappedTree<Gf256>, occupants: &[Occupant]) -> Answers<u8> {
     let elements = tree.format.elements();
-    let mut said = vec![0; tree.level.tree.path_slots() * elements];
-    for (occupant, slot) in occupants.iter().zip(said.chunks_exact_mut(elements)) {
+    let mut share = vec![0; tree.level.tree.path_slots() * elements];
+    for (occupant, slot) in occupants.iter().zip(share.chunks_exact_mut(elements)) {
         tree.format.put(*occupant, slot);
     }
-    Answers { numbers: vec![1, 2], shares: vec![said.clone(), said] }
+    Answers { numbers: vec![1, 2], shares: vec![share.clone(), share] }
 }
 
 #[test]
@@ -181,7 +182,7 @@ fn a_block_must_be_exactly_once_on_the_path_to_its_leaf() {
     let tree = Both::<Gf256>::new().asks;
     let at = |label, leaf| Occupant { label, leaf: Leaf(leaf) };
     let find = |mapped: Option<u64>, occupants: &[Occupant]| {
-        tree.find(7, mapped.map(Leaf), Leaf(2), &said(&tree, occupants))
+        tree.find(7, mapped.map(Leaf), Leaf(2), &metadata_answers(&tree, occupants))
     };
     let second = Position { leaf: Leaf(2), level: 0, slot: 1 };
     assert_eq!(find(Some(2), &[at(6, 2), at(7, 2)]), Ok(Some(second)));
@@ -207,7 +208,7 @@ fn invalid_metadata_is_refused_without_a_panic() {
     let tree = Both::<Gf256>::new().asks;
     let mut coins = StdRng::seed_from_u64(3);
     for n in 0..300 {
-        let mut answers = said(&tree, &[]);
+        let mut answers = metadata_answers(&tree, &[]);
         for share in &mut answers.shares {
             // Change a few elements, or all.
             let places = if n % 2 == 0 { 1..4 } else { 0..share.len() };

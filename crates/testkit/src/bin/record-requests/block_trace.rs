@@ -29,7 +29,8 @@ impl fmt::Display for Request {
     }
 }
 
-/// A running trace of one disk. Dropping it restores the settings of tracefs.
+/// A running trace of one disk. Dropping it turns tracing of requests off, and gives tracefs its
+/// usual settings.
 pub(super) struct BlockTrace;
 
 impl BlockTrace {
@@ -75,7 +76,7 @@ fn set(name: &str, value: &str) -> io::Result<()> {
 }
 
 /// Parses a trace line such as `… block_rq_issue: 7,0 WS 131072 () 2048 + 256 none,0,0 [kworker]`.
-/// `None` if the request moves no data.
+/// `None` for other lines, and for a request that moves no data.
 fn request(line: &str) -> Option<Request> {
     let (_, event) = line.split_once("block_rq_issue: ")?;
     let mut words = event.split_whitespace();

@@ -76,8 +76,8 @@ impl Drop for LoopDisk {
 fn run(program: &str, arguments: &[&OsStr]) -> io::Result<String> {
     let done = Command::new(program).args(arguments).output()?;
     if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        return Err(io::Error::other(format!("{program}: {}: {}", done.status, said.trim())));
+        let message = String::from_utf8_lossy(&done.stderr);
+        return Err(io::Error::other(format!("{program}: {}: {}", done.status, message.trim())));
     }
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }

@@ -69,7 +69,7 @@ impl Block {
     }
 
     /// Sets the contents as if just written and not durable: another crash may bring back any
-    /// contents that this one could have left.
+    /// contents that the latest crash could have left.
     pub(super) fn show(&mut self, content: Vec<u8>, submitted: u64, answered: u64) {
         self.base = self.contents(|request| request.durable);
         self.requests = vec![BlockRequest { answered, ..BlockRequest::new(0, content, submitted) }];
@@ -122,6 +122,8 @@ impl Block {
         self.past.extend(contents.iter().map(|content| hash(content)));
     }
 
+    /// Whether the block may have held the bytes `found` from byte `start` on, before its allowed
+    /// contents. For a part of a block, looks only at the last durable contents.
     pub(super) fn has_held(&self, start: usize, found: &[u8]) -> bool {
         let is_whole = start == 0 && self.base.iter().all(|content| content.len() == found.len());
         let parts = self.base.iter().map(|content| &content[start..start + found.len()]);

@@ -160,7 +160,7 @@ impl ShadowDisk {
     }
 
     /// Adopts the contents of the disk after a crash without making them durable: another crash may
-    /// still bring back any contents that this one could have left.
+    /// still bring back any contents that the first one could have left.
     pub fn adopt_unflushed(&mut self, mut read: impl FnMut(u64, &mut [u8])) {
         self.adopt_as(&mut read, |shadow, block, found| {
             let (submitted, answered) = (shadow.tick(), shadow.tick());

@@ -12,8 +12,8 @@ fn trial(seed: u64, failed_sync: FailedSync) -> Trial {
     Trial { shapes: shapes(), disks: 1, bytes, block_bytes, steps: 60, seed, failed_sync }
 }
 
-/// Injects faults into every operation of a life, and of the next life. Returns the number of
-/// faults that occurred, or the first violation.
+/// For each operation of a life, runs the life with each kind of fault there, and then a life that
+/// crashes early. Returns the number of lives that a fault struck, or the first violation.
 fn explore<D: BlockDevice>(
     seeds: u64,
     modes: &[Survival],
@@ -125,14 +125,14 @@ fn torn_blocks_of_in_place_writes_are_caught() {
 fn the_same_trial_is_the_same_run() {
     let lives = [Life::new(&[InjectedFault::FailAt(9)], Survival::Random { torn: true })];
     let run = |seed| {
-        let mut asked = Vec::new();
+        let mut seen = Vec::new();
         let ran = trial(seed, FailedSync::Drops).run(&lives, |store, dir| {
             let world = store.world.clone();
             let disk = Toy::new(JournalDisk::open(store, dir, Flaw::None));
-            asked.push((world.view(), world.snapshot().files().clone()));
+            seen.push((world.view(), world.snapshot().files().clone()));
             disk
         });
-        (ran, asked)
+        (ran, seen)
     };
     assert_eq!(run(5), run(5));
     assert_ne!(run(5).1, run(6).1);

@@ -293,40 +293,40 @@ fn content(id: u8, range: std::ops::Range<usize>) -> Vec<u8> {
 fn step(
     dir: &mut impl StateDir,
     files: &mut BTreeMap<u8, (Box<dyn StateFile>, usize)>,
-    asked: &mut ExpectedDirectory,
+    model: &mut ExpectedDirectory,
     coins: &mut StdRng,
 ) {
     let name = ["a", "b", "c"][coins.random_range(0..3)];
     let other = ["a", "b", "c"][coins.random_range(0..3)];
     let some_file = coins.random_range(0..=files.len().max(1) - 1);
     match coins.random_range(0..10) {
-        0 | 1 if !asked.cached.contains_key(name) => {
+        0 | 1 if !model.cached.contains_key(name) => {
             let id = files.len() as u8 + 1;
             files.insert(id, (dir.create(name).unwrap(), 0));
-            asked.synced.insert(id, 0);
-            asked.cached.insert(name.into(), id);
-            asked.is_changed = true;
+            model.synced.insert(id, 0);
+            model.cached.insert(name.into(), id);
+            model.is_changed = true;
         }
-        2 if asked.cached.contains_key(name) => {
+        2 if model.cached.contains_key(name) => {
             dir.rename(name, other).unwrap();
-            let id = asked.cached.remove(name).unwrap();
-            asked.cached.insert(other.into(), id);
-            asked.is_changed = true;
+            let id = model.cached.remove(name).unwrap();
+            model.cached.insert(other.into(), id);
+            model.is_changed = true;
         }
-        3 if asked.cached.contains_key(name) => {
+        3 if model.cached.contains_key(name) => {
             dir.remove(name).unwrap();
-            asked.cached.remove(name);
-            asked.is_changed = true;
+            model.cached.remove(name);
+            model.is_changed = true;
         }
         4 => {
             dir.sync_names().unwrap();
-            asked.durable.clone_from(&asked.cached);
-            asked.is_changed = false;
+            model.durable.clone_from(&model.cached);
+            model.is_changed = false;
         }
         5 => {
             if let Some((id, (file, length))) = files.iter_mut().nth(some_file) {
                 file.sync().unwrap();
-                asked.synced.insert(*id, *length);
+                model.synced.insert(*id, *length);
             }
         }
         _ => {
@@ -351,17 +351,17 @@ proptest! {
         let world = World::new(&[]);
         let mut dir = world.dir();
         let mut files = BTreeMap::new();
-        let mut asked = ExpectedDirectory::default();
+        let mut model = ExpectedDirectory::default();
         for _ in 0..steps {
-            step(&mut dir, &mut files, &mut asked, &mut coins);
+            step(&mut dir, &mut files, &mut model, &mut coins);
         }
         world.crash(&mut coins, survival);
         let dir = world.dir();
         let names = dir.names().unwrap();
         let expected = match survival {
-            Survival::All => Some(&asked.cached),
-            Survival::None => Some(&asked.durable),
-            Survival::Random { .. } if !asked.is_changed => Some(&asked.durable),
+            Survival::All => Some(&model.cached),
+            Survival::None => Some(&model.durable),
+            Survival::Random { .. } if !model.is_changed => Some(&model.durable),
             Survival::Random { .. } => None,
         };
         if let Some(expected) = expected {
@@ -372,7 +372,7 @@ proptest! {
             // Holes show zeros, or bytes at the same position of a removed file.
             let is_of = |id: &u8| {
                 let length = files[id].1;
-                let synced = asked.synced[id];
+                let synced = model.synced[id];
                 let whole = content(*id, 0..length);
                 held.len() <= length
                     && held.len() >= synced
@@ -388,7 +388,7 @@ proptest! {
             };
             prop_assert!(candidates.iter().any(is_of), "{} holds unwritten bytes", name);
             for id in candidates {
-                let (length, synced) = (files[&id].1, asked.synced[&id]);
+                let (length, synced) = (files[&id].1, model.synced[&id]);
                 match survival {
                     Survival::All => prop_assert_eq!(&held, &content(id, 0..length)),
                     Survival::None => prop_assert_eq!(&held, &content(id, 0..synced)),

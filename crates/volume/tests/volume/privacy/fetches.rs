@@ -81,7 +81,7 @@ fn a_leaf_that_one_has_shown_is_never_shown_again_after_a_crash() {
         let shown = bench.leaves();
         let (mut volume, _) = bench.open().unwrap();
         let repeated = bench.leaves().len();
-        // A path at the very end might be taken for an eviction: one more follows.
+        // A path at the very end might be taken for an eviction: one more access follows.
         (answered..answered + 2).try_for_each(|request| read(&mut volume, FAR(request))).unwrap();
         equal += usize::from(bench.leaves()[repeated] == *shown.last().unwrap());
     }

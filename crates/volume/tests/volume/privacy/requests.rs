@@ -75,7 +75,7 @@ fn batches_look_alike_whether_their_blocks_were_ever_written() {
 
 #[test]
 fn closings_look_alike_whatever_is_on_the_client() {
-    // This number of accesses since the last eviction, and one or two more.
+    // Three numbers in a row: each possible number of accesses since the last eviction occurs.
     for requests in 60..63 {
         let views = [false, true].map(|are_writes| {
             let mut bench = Bench::new(SmallVolume::default(), 1);
@@ -111,7 +111,7 @@ fn writes_to_a_disk_look_alike_whatever_they_write() {
         for request in 0..60 {
             let data = vec![fill(request); BLOCK_BYTES as usize];
             let offset = request % 3 * u64::from(BLOCK_BYTES);
-            // So that no write-back is left when the disk is idle.
+            // Durable, so that no write-back is left for when the disk is idle.
             call(&disk, DiskOp::Write { offset, data: data.into(), durable: true }).unwrap();
         }
         disk.close().unwrap();

@@ -263,8 +263,8 @@ fn a_removed_secret_does_not_open_the_older_copies_beside_the_newer_ones() {
             assert_eq!(removed.unwrap().superblock.sequence(), 2);
         } else {
             assert_eq!(kind(removed), Kind::WrongKey, "{new:04b}");
-            let kept = copies.unlock(&passphrase("correct horse"), UnlockLimits::default());
-            assert_eq!(kept.unwrap().superblock.sequence(), 3);
+            let other = copies.unlock(&passphrase("correct horse"), UnlockLimits::default());
+            assert_eq!(other.unwrap().superblock.sequence(), 3);
         }
     }
 }

@@ -94,9 +94,9 @@ fn storage_shows_each_copy_once_before_the_secret_is_asked_for_and_nothing_after
 
 #[test]
 fn no_secret_is_requested_if_storage_shows_no_superblock() {
-    let asked = || -> Result<Secret, ()> { panic!("a secret was requested") };
-    match unlock(&mut empty(), UnlockLimits::default(), NewerCopies::Refuse, None, |_| None, asked)
-    {
+    let secret = || -> Result<Secret, ()> { panic!("a secret was requested") };
+    let limits = UnlockLimits::default();
+    match unlock(&mut empty(), limits, NewerCopies::Refuse, None, |_| None, secret) {
         Err(UnlockError::NoSuperblock(error)) => assert_eq!(error.kind(), Kind::NotAVolume),
         other => panic!("{other:?}"),
     }

@@ -123,7 +123,7 @@ impl ShareServers for OnServers {
         requests: Vec<Option<Request>>,
         _: Patience,
     ) -> Vec<Option<ServerAnswer>> {
-        // As a store whose servers have lost their client.
+        // Answers like a store that cannot reach its servers.
         if self.world.is_off() {
             let gone = || Err(StoreError::new(StoreErrorKind::Unreachable, "it is off"));
             return requests.into_iter().map(|request| request.map(|_| gone())).collect();
@@ -132,8 +132,8 @@ impl ShareServers for OnServers {
         let mailboxes: Vec<_> = hosts.iter().map(Host::mailbox).collect();
         let added = self.hosts.added.lock().unwrap().clone();
         thread::scope(|scope| {
-            let asked = (1..).zip(hosts.iter_mut()).zip(requests);
-            let threads: Vec<_> = asked
+            let addressed = (1..).zip(hosts.iter_mut()).zip(requests);
+            let threads: Vec<_> = addressed
                 .zip(added)
                 .map(|(((from, host), request), added)| {
                     let others = Others { from, mailboxes: mailboxes.clone() };

@@ -10,14 +10,14 @@ pub(crate) fn together(
     disk: &dyn BlockDevice,
     ops: Vec<DiskOp>,
 ) -> Vec<Result<WipedBytes, DiskError>> {
-    let (is_kept, kept) = channel();
+    let (is_busy, busy) = channel();
     let (all_are_there, go_on) = channel();
     let wait = Box::new(move |_| {
-        is_kept.send(()).unwrap();
+        is_busy.send(()).unwrap();
         go_on.recv().unwrap();
     });
     disk.submit(Request { op: DiskOp::Trim { offset: 0, bytes: 0, durable: false }, done: wait });
-    kept.recv().unwrap();
+    busy.recv().unwrap();
     let answers = ops.into_iter().map(|op| {
         let (sender, answer) = channel();
         disk.submit(Request { op, done: Box::new(move |answer| sender.send(answer).unwrap()) });

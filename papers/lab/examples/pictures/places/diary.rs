@@ -12,8 +12,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 pub(super) const LEAF_LEVEL: u8 = 4;
-/// Number of levels on the client. A saved state stays usable for 2 to the power of this number of
-/// evictions.
+/// Number of levels on the client. A saved state stays usable for 2^`TREE_TOP_LEVELS` evictions.
 pub(super) const TREE_TOP_LEVELS: u8 = 2;
 const BLOCKS: u64 = 36;
 const SEED: u64 = 1;
@@ -22,7 +21,7 @@ const SEED: u64 = 1;
 /// and some places are free again.
 const BATCHES: u64 = 58;
 
-/// A step of the volume. Successive similar steps are merged.
+/// A step of the volume. Successive appends are merged, and so are successive reads of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum VolumeStep {
     /// Accesses or a client state were appended to the log, in `records` appends with `bytes` bytes
@@ -100,8 +99,8 @@ fn lock(side_steps: &Mutex<Vec<SideStep>>) -> std::sync::MutexGuard<'_, Vec<Side
 fn steps(side_steps: &[SideStep]) -> Vec<VolumeStep> {
     let mut steps: Vec<VolumeStep> = Vec::new();
     let mut last_trip = None;
-    for side_steps in side_steps {
-        match side_steps {
+    for side_step in side_steps {
+        match side_step {
             SideStep::Client(DirStep::Append { bytes: more, .. }) => match steps.last_mut() {
                 Some(VolumeStep::Append { records, bytes }) => {
                     *records += 1;

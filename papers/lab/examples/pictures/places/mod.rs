@@ -1,4 +1,4 @@
-//! Draws the places and the log of a durable volume.
+//! Draws the places in storage of a durable volume's buckets, and the volume's log.
 
 mod diary;
 mod log;
@@ -88,7 +88,8 @@ fn draw_places(sheet: &mut Sheet, steps: &[VolumeStep]) {
     sheet.words((488.0, 291.0), &arrow, Style::LABEL);
 }
 
-/// Draws the steps on both sides, in order.
+/// Draws the steps of the client and of storage, in order: of the checkpoint, which has the first
+/// `checkpoint_ends` steps, and of the latest batch.
 fn draw_order(sheet: &mut Sheet, steps: &[VolumeStep], checkpoint_ends: usize) {
     const TOP: f64 = 462.0;
     sheet.area((12.0, TOP), (876.0, 296.0), Area::filled(PAPER));
@@ -115,12 +116,12 @@ fn draw_order(sheet: &mut Sheet, steps: &[VolumeStep], checkpoint_ends: usize) {
             sheet.words((x + 100.0, top + 19.0), &name, Style::LABEL.middle());
         }
     }
-    let said = [
+    let lines = [
         "No path is read before its move is durable. No",
         "place is written that the last checkpoint needs.",
         "So a crash, at any moment, leaves a whole state.",
     ];
-    for (i, line) in (0..).zip(said) {
+    for (i, line) in (0..).zip(lines) {
         sheet.words((466.0, TOP + 232.0 + 21.0 * f64::from(i)), line, Style::LABEL);
     }
 }

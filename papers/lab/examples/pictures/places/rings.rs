@@ -32,7 +32,7 @@ pub(super) fn levels() -> impl Iterator<Item = u8> {
 /// number of the bucket in the order in which evictions write the level.
 type Versions = BTreeMap<(u8, u64), SlotContents>;
 
-/// Returns all places after `steps`, and the number of the next eviction.
+/// Returns all places that `steps` wrote, and the number of the next eviction.
 ///
 /// The result only depends on the view of storage: the order of writes, and the checkpoint.
 pub(super) fn slot_contents(steps: &[VolumeStep]) -> (Vec<SlotContents>, u64) {

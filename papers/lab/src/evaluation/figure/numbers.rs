@@ -65,7 +65,7 @@ impl Maker<'_> {
         means.iter().map(reading).collect()
     }
 
-    /// The number of workloads over which our value of `number` is a mean under `setting`.
+    /// The number of workloads in our mean for `number` under `setting`.
     fn programs_of(
         &self,
         number: &StatedNumber,

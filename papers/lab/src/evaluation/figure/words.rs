@@ -107,20 +107,20 @@ impl Maker<'_> {
         Ok((!times.is_empty()).then_some(text))
     }
 
-    /// The results of `say` for all machines, without duplicates.
-    fn of_each_machine(&self, say: impl Fn(&Variant) -> Option<String>) -> Vec<String> {
+    /// The results of `describe` for all machines, without duplicates.
+    fn of_each_machine(&self, describe: impl Fn(&Variant) -> Option<String>) -> Vec<String> {
         let machines = self
             .manifest
             .variant_names()
             .into_iter()
             .filter_map(|name| self.manifest.machine(name));
-        let mut said = Vec::new();
-        for text in machines.filter_map(say) {
-            if !said.contains(&text) {
-                said.push(text);
+        let mut texts = Vec::new();
+        for text in machines.filter_map(describe) {
+            if !texts.contains(&text) {
+                texts.push(text);
             }
         }
-        said
+        texts
     }
 
     fn leaf_level(&self, machine: &Variant) -> u8 {

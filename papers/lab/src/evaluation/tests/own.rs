@@ -124,13 +124,13 @@ fn a_figure_remarks_on_a_machine_with_another_tree() {
             EvaluationPlan { scale, ..small() }.with_machines_of(std::slice::from_ref(&manifest));
         figure(&plan.unwrap(), &manifest, &[]).remarks
     };
-    let said = |remarks: &[String]| remarks.iter().any(|said| said.contains("another tree"));
-    assert!(!said(&remarks(12)));
+    let has_remark = |remarks: &[String]| remarks.iter().any(|it| it.contains("another tree"));
+    assert!(!has_remark(&remarks(12)));
     let other = remarks(13);
     let expected = "From a file has another tree than the rest of this figure: its leaves are on \
                     level 12 and not 13, and it holds 16384 lines and not 32768. Comparisons with \
                     it also compare trees.";
-    assert!(said(&other) && other.iter().any(|said| said == expected), "{other:?}");
+    assert!(has_remark(&other) && other.iter().any(|remark| remark == expected), "{other:?}");
 }
 
 #[test]

@@ -187,8 +187,8 @@ fn a_stacked_figure_remarks_on_the_geometric_mean() {
     };
     let (records, _) = evaluate(&small(), std::slice::from_ref(&manifest), &[], 2);
     let made = figure(&small(), &manifest, &with_cycles(&records, [[250, 1000]; 2]));
-    let said = "The geometric mean: IR-Alloc 4 0.500.";
-    assert!(made.remarks.iter().any(|remark| remark.ends_with(said)), "{:?}", made.remarks);
+    let expected = "The geometric mean: IR-Alloc 4 0.500.";
+    assert!(made.remarks.iter().any(|remark| remark.ends_with(expected)), "{:?}", made.remarks);
 }
 
 #[test]
@@ -253,8 +253,8 @@ fn a_mean_over_fewer_programs_than_the_papers_has_no_verdict() {
     // One of its programs has no trace: there is no sample of it.
     let lacks = manifest(number(None, None), &["uniform", "store-stream", "403.gcc"]);
     assert_eq!(of(&lacks, &records), (Verdict::Open, Some([2, 3]), Some(2.0), 3));
-    let said = section(&figure(&small(), &lacks, &records));
-    assert!(said.contains("ours is of 2 of 3 programs"), "{said}");
+    let text = section(&figure(&small(), &lacks, &records));
+    assert!(text.contains("ours is of 2 of 3 programs"), "{text}");
     // A run is missing.
     let fewer: Vec<_> = records.iter().filter(|run| run.key != records[0].key).cloned().collect();
     let (verdict, programs, _, others) = of(&whole, &fewer);

@@ -34,8 +34,8 @@ fn saved_trees_give_identical_records_and_are_made_once() {
         for _ in 0..2 {
             assert_eq!(with(&plan, &[all_kinds()], &trees), expected, "{initial:?}");
         }
-        // Baseline, the variants with the same tree, and all workloads share one. The tree of RAW
-        // ORAM is not a tree of tags, so it is not saved.
+        // Baseline, the variants with the same tree, and all workloads share one tree. The tree of
+        // RAW ORAM is not a tree of tags, so it is not saved.
         assert_eq!(trees.put().len(), 3, "{:?}", trees.put());
         assert!(trees.put().iter().all(|name| name.starts_with("initial-L12-seed1-")));
     }

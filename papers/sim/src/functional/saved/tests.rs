@@ -147,7 +147,7 @@ fn impossible_contents_never_panic() {
         let (mut refusals, mut went_on) = (0, 0);
         for round in 0..4000 {
             let mut file = saved.clone();
-            // Mostly at numbers, not at tags.
+            // Three rounds in four overwrite a number that is not a tag.
             let places = if round % 4 == 0 { first..saved.len() - 12 } else { first..tags };
             let at = coins.random_range(places);
             let number: u64 = match round % 3 {

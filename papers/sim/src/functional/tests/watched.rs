@@ -15,7 +15,7 @@ fn position_map_blocks_are_found_in_the_same_way_as_data() {
         let on_client = found.stash + ways.map_or(0, |_| found.levels[..4].iter().sum::<u64>());
         assert_eq!(hits, on_client, "{snapshot:?}");
         assert!(hits > 0 || ways.is_none(), "{snapshot:?}");
-        // They are used more often than data, so they are nearer to the root.
+        // Position-map blocks are used more often than data, so they are nearer to the root.
         let near =
             |found: &FoundCounts| found.levels[..8].iter().sum::<u64>() * 4 > found.requests();
         assert!(near(found) && !near(&snapshot.found), "{snapshot:?}");

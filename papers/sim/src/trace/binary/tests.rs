@@ -19,9 +19,9 @@ fn small() -> Trace {
 
 /// Makes a file with these bytes after the version, and a matching checksum.
 fn file(after_version: &[u8]) -> Vec<u8> {
-    let said = [&MAGIC[..], &[VERSION], after_version].concat();
-    let sum = crc32fast::hash(&said).to_le_bytes();
-    [said, sum.to_vec()].concat()
+    let body = [&MAGIC[..], &[VERSION], after_version].concat();
+    let sum = crc32fast::hash(&body).to_le_bytes();
+    [body, sum.to_vec()].concat()
 }
 
 /// Checks the encoding of a trace against bytes made by hand. Another program (zlib) computed the

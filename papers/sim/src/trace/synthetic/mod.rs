@@ -126,7 +126,8 @@ impl Gap {
             Self::Constant(gap) => gap,
             Self::Geometric { mean: 0.0 } => 0,
             Self::Geometric { mean } => {
-                // A failure has probability mean / (1 + mean). `coin` is below 1.
+                // The number of failures before the first success. A failure has probability mean /
+                // (1 + mean). `coin` is below 1, so the logarithm is finite.
                 let coin: f64 = coins.random();
                 (-(-coin).ln_1p() / mean.recip().ln_1p()) as u32
             }

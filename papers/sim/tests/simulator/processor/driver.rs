@@ -75,7 +75,7 @@ impl<'a, Records: Iterator<Item = Record>> Driver<'a, Records> {
                 _ => None,
             };
             let (at, event) = self.next_event(later).expect("an unfinished run has an event");
-            // All requests up to then must be known before.
+            // All requests up to this cycle must be known before the event.
             let known = if event == Event::Clean { at.saturating_sub(1) } else { at };
             if self.horizon < known {
                 self.horizon = known;

@@ -151,8 +151,9 @@ fn write_backs_that_memory_does_not_take_hold_up_fetch() {
     assert_eq!(processor.tally().stalls, Stalls { write_backs: 700 - 7, ..Stalls::default() });
 }
 
-/// The memory is as in the previous test, but the dirty line is written early, so no instruction
-/// waits for room. The LLC does not change past the horizon.
+/// An LLC of one line, room for one write-back, and a memory that never accepts it. The instruction
+/// that would evict the second dirty line waits until that line is written early. The LLC does not
+/// change past the horizon.
 #[test]
 fn a_line_written_early_is_not_in_the_way() {
     let spec = ProcessorSpec {

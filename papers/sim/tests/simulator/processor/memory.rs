@@ -19,8 +19,8 @@ pub(crate) struct MemoryBehaviour {
     pub(crate) every: Cycle,
     /// The waiting request that a turn serves.
     pub(crate) order: TurnOrder,
-    /// Latency from the turn to the answer: random, at least `latency` and less than
-    /// `latency + spread`.
+    /// The latency from the turn to the answer. For a fetch, a random number below `spread` is
+    /// added.
     pub(crate) latency: Cycle,
     pub(crate) spread: Cycle,
     /// Cycles for which retirement stops after each turn, starting with the next cycle.
@@ -76,7 +76,7 @@ impl Memory {
         Some(if every == 0 { asked } else { asked.max(self.not_before).next_multiple_of(every) })
     }
 
-    /// Takes the next turn. All requests up to then must be known.
+    /// Takes the next turn. All requests up to the time of the turn must be known.
     pub(crate) fn take_turn(&mut self) -> TurnResult {
         let MemoryBehaviour { every, order, latency, spread, stops } = self.behaviour;
         let now = self.next_turn().unwrap();

@@ -27,7 +27,8 @@ const SIZE: &str = "4M";
 /// is killed.
 const VERIFIED: &str = "3M";
 
-/// Bytes after which each connection is cut: enough for progress, and few enough for cuts.
+/// Choices of the number of bytes after which each connection is cut: enough for progress, and few
+/// enough for cuts.
 const CUT_AFTER: [usize; 3] = [4 << 20, 12 << 20, 40 << 20];
 
 const ROUNDS: u64 = 1;
@@ -68,8 +69,8 @@ fn kills_of_the_server_and_cuts_of_the_connection_go_unnoticed() {
         }
         assert!(writer.0.wait().unwrap().success(), "round {round}: {cut_after}, cache {cache}");
 
-        // Everything flushed is there after both have died, and writes that were not flushed do no
-        // harm.
+        // Everything flushed is there after client and server have died. Writes that were not
+        // flushed do no harm.
         let socket = test_dir.path("nbd.sock");
         let command = format!("serve nbd {volume} --cache {cache} --socket nbd.sock --json");
         let mut client = common::command(&test_dir.path(""), &command);
@@ -126,6 +127,6 @@ fn carry((mut from, mut to): (TcpStream, TcpStream), carried: &AtomicUsize, byte
             break;
         }
     }
-    // The other side may have ended it already.
+    // The thread of the other direction may have ended the connection already.
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }

@@ -29,8 +29,8 @@ const BLOCKS_AT_ONCE: usize = 32;
 /// PLB, whether the block has changed or not. Taking out costs at most as many accesses as a
 /// request; putting back costs no access to data.
 ///
-/// A group reset makes an access for each block of the group, even if the block is outside of the
-/// ORAM and the access does not find it.
+/// A group reset makes an access for each other block of the group, even if the block is outside of
+/// the ORAM and the access does not find it.
 impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
     fn check_ready(&self) -> Result<(), Error> {
         check_not_broken(self.broken)?;
@@ -59,8 +59,8 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
         Ok(is_found)
     }
 
-    /// Fetches nothing if the ORAM has no PLB, because a fetched block would be lost before the
-    /// request.
+    /// Fetches nothing if the ORAM has no PLB, because no position-map block stays on the client
+    /// until the request.
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
         check_request(address, &Op::Update(&mut |_| ()), self.capacity, self.block_bytes)?;
         check_not_broken(self.broken)?;
@@ -143,8 +143,9 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
         self.scheme.stash()
     }
 
-    /// Checks that each block exists exactly once: in the stash, in the PLB or in a bucket on its
-    /// path. If the block's parent is on the client, the block must have the leaf recorded there.
+    /// Checks that no block exists twice, and that each is in the stash, in the PLB or in a bucket
+    /// on its path. If a block's entry in the position map is on the client, the block must have
+    /// the leaf of that entry.
     fn check_invariants(&mut self) -> Result<(), Error> {
         check_not_broken(self.broken)?;
         let Self { scheme, plb, space, table, prf, counters, .. } = self;
@@ -209,7 +210,7 @@ impl<S, R> AsMut<S> for FreecursiveOram<S, R> {
 
 impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
     /// Brings the position-map block that holds the position of `data` to the client, and runs
-    /// `work`. If either fails halfway, the ORAM is broken.
+    /// `work`. If anything fails after the first checks, the ORAM is broken.
     fn with_chain<T>(
         &mut self,
         data: u64,
@@ -227,8 +228,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(done)
     }
 
-    /// Returns the position to which data block `data` must be put back. The position-map block
-    /// that holds it must be on the client.
+    /// Returns the position at which data block `data` must be put back. The position-map block
+    /// that holds this position must be on the client.
     fn look_up(&mut self, data: u64) -> Position {
         let Self { space, plb, prf, counters, table, coins, .. } = self;
         match space.parent(space.address(0, data)) {

@@ -8,18 +8,19 @@ use crate::geometry::Leaf;
 /// The evidence in storage about one eviction that the client has not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RollbackProbe {
-    /// The eviction was made: a place that it writes holds its contents.
+    /// The eviction was made: a place holds the bucket that this eviction writes there.
     Seen,
-    /// The eviction was not made: the places that it writes hold their previous contents.
+    /// The eviction was not made: a place that it would overwrite holds its previous contents.
     NotYet,
-    /// No readable place authenticates. The eviction may have been made in an era that the client
-    /// does not know, or storage is damaged.
+    /// All places were read, but no bucket in them authenticates. The eviction may have been made
+    /// in an era whose keys the client does not know, or storage is damaged.
     Unclear,
 }
 
 impl RotatingTrips<'_> {
     /// Looks for evidence of eviction `g`, which the client has not made. Reads the places that `g`
-    /// writes, from the leaf up, until the contents of one authenticate.
+    /// writes, from the leaf up, until one holds what `g` wrote or what was there before. If no
+    /// place does and one could not be read, returns the error of the last such place.
     pub(in super::super) fn probe_rollback(&mut self, g: u64) -> Result<RollbackProbe, Error> {
         let leaf = Leaf(g & (self.io.geometry.leaves() - 1));
         let mut unreadable = None;
@@ -40,11 +41,11 @@ impl RotatingTrips<'_> {
             if is_of(g) {
                 return Ok(RollbackProbe::Seen);
             }
-            let holds_what_was_before = match places.before(g, level) {
+            let is_unchanged = match places.before(g, level) {
                 Some(before) => is_of(before),
                 None => head.iter().chain(slots).all(|byte| *byte == 0),
             };
-            if holds_what_was_before {
+            if is_unchanged {
                 return Ok(RollbackProbe::NotYet);
             }
         }

@@ -2,15 +2,15 @@
 //! tree, where it cannot be consulted for every block of a path.
 //!
 //! An access takes its block out of a slot and writes nothing: the copy stays until its bucket is
-//! rewritten. So the slot is marked, with one bit. The tree has too many slots for the client, so
-//! it keeps the latest *marks*, and the others are in storage, sealed, in `pages`.
+//! rewritten. So the slot is marked, with one bit. The tree has too many slots for the client. So
+//! the client keeps only the latest *marks*. The older marks are in storage, in sealed `pages`.
 //!
 //! - An access adds a mark.
-//! - The first eviction of a run of `W` reads the pages about the buckets that the run will write,
-//!   one page per level, and adds their bits to the marks. A bucket that is written has no marks
-//!   afterwards.
-//! - Each eviction sweeps some pages: reads them, adds the marks of their buckets, and writes them.
-//!   These marks leave the client.
+//! - Evictions come in runs of `W` (the number of spare places on a level, see `places`). The first
+//!   eviction of a run reads the pages about the buckets that the run will write, one page per
+//!   level. It adds their bits to the marks. Writing a bucket removes its marks.
+//! - Each eviction *sweeps* some pages: reads them, adds the marks of their buckets, and writes
+//!   them. The added marks leave the client.
 //!
 //! So storage sees reads and writes of pages that follow from the number of the eviction, and never
 //! where a block was found. The client holds the marks of at most one round of sweeps.
@@ -29,8 +29,8 @@ use zeroize::Zeroizing;
 use crate::geometry::{BucketId, Geometry};
 use crate::pieces::{Part, Piece, TreeId, TreeShape};
 
-/// A slot whose block an access has taken. Secret, because it tells on which level the block was
-/// found.
+/// A slot whose block was taken by an access. Secret, because it reveals on which level the access
+/// found the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TakenSlot {
     /// The bucket of the slot.
@@ -63,7 +63,7 @@ impl TakenSlots {
         Pages::new(geometry, first_level).shape()
     }
 
-    /// Marks a slot as taken: its block is now on the client.
+    /// Marks a slot as taken: an access has found its block there.
     pub(super) fn take(&mut self, bucket: BucketId, slot: usize) {
         self.marks.insert(TakenSlot { bucket, slot: slot as u16 });
     }
@@ -133,8 +133,9 @@ impl TakenSlots {
         }
     }
 
-    /// The pages that eviction `g` sweeps, with their new contents, after [`Self::rewrite`]. Their
-    /// marks leave the client, except for marks that evictions of the same run will need.
+    /// The pages that eviction `g` sweeps, with their new contents. [`Self::rewrite`] must have
+    /// been called. The marks in these pages leave the client, unless later evictions of the same
+    /// run will need them.
     pub(super) fn sweep(&mut self, g: u64) -> Vec<(PageVersion, Page)> {
         let Self { pages, marks, under_sweep, .. } = self;
         let mut sweep = |(old, mut bits): (PageVersion, Page), new: PageVersion| {
@@ -187,8 +188,8 @@ impl TakenSlots {
         from_page.into_iter().chain(marked.copied()).collect()
     }
 
-    /// Restores a mark. Returns whether the slot exists and was not marked.
-    pub(super) fn restore_client_block(&mut self, mark: TakenSlot, geometry: &Geometry) -> bool {
+    /// Restores a mark. Returns whether the slot exists in storage and was not marked yet.
+    pub(super) fn restore_mark(&mut self, mark: TakenSlot, geometry: &Geometry) -> bool {
         let level = mark.bucket.level();
         let is_in_storage = level <= geometry.leaf_level()
             && 1 << level >= self.pages.buckets()

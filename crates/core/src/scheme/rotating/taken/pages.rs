@@ -1,9 +1,12 @@
-//! The places of the marks of taken slots in storage, and the schedule by which pages are swept.
+//! The pages with the marks of taken slots: their places in storage, and the schedule by which
+//! evictions sweep (read and rewrite) them.
 //!
 //! ```text
 //! level j of the tree:   b0 b1 … b(W-1) │ bW …          buckets in the order of evictions
 //! level j - f of pages:       page 0    │  page 1 …     W = 2^f buckets a page, a bit a slot
 //! ```
+//!
+//! Here `f` is the first level of the data tree that is in storage.
 //!
 //! The pages form a tree themselves, with one level for each level of the data tree in storage,
 //! starting with one page. Every eviction sweeps the next few pages; a round of evictions sweeps
@@ -11,7 +14,7 @@
 //! `W` evictions. So the previous version stays intact for `W` more evictions, like everything that
 //! a state needs (`places`).
 //!
-//! Everything follows from the number of the eviction, and is public.
+//! Places and schedule follow from the number of the eviction, and are public.
 
 use alloc::vec::Vec;
 use core::ops::{Range, RangeInclusive};
@@ -21,8 +24,9 @@ use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
 use crate::pieces::{LevelShape, TreeShape};
 use crate::seal::SEAL_BYTES;
 
-/// Number of evictions in a round of sweeps, if there are enough pages. It bounds the number of
-/// accesses whose marks wait on the client for the next sweep.
+/// Usual number of evictions in a round of sweeps. It bounds the number of accesses whose marks
+/// wait on the client for the next sweep. A round is shorter if there are fewer pages. It is longer
+/// if `W` is larger, or if an eviction would sweep more than [`SWEPT_PAGES_MAX`] pages.
 const ROUND_EVICTIONS: u64 = 1 << 16;
 
 /// Maximum number of pages that an eviction sweeps.
@@ -191,8 +195,8 @@ impl Pages {
         eviction & (self.buckets() - 1) == 0
     }
 
-    /// Whether a page is current for a bucket when eviction `g` begins. It is not if the bucket was
-    /// rewritten after the sweep.
+    /// Whether a version of a page is current for a bucket when eviction `g` begins: it was
+    /// written, and the bucket was not rewritten after that sweep.
     pub(super) fn is_about(&self, version: &PageVersion, bucket: BucketId, g: u64) -> bool {
         let written = last_eviction_of_bucket(g, Leaf(bucket.index()), bucket.level());
         version.is_written && written <= version.eviction

@@ -40,8 +40,8 @@ pub(crate) const SMALL_PER_MAIN: usize = 2;
 const PROFILE: [u16; LEAF_LEVEL as usize + 1] = [4, 2, 3, 1, 2, 3, 4];
 const UNIFORM: u16 = 3;
 
-/// The stash bound of tight combinations. The bound must not be larger: an overloaded subtree stays
-/// overloaded until its blocks are remapped, which evictions do not do.
+/// The stash bound of tight combinations. The bound must not be smaller: an overloaded subtree
+/// stays overloaded until its blocks are remapped, which evictions do not do.
 const TIGHT_STASH_BLOCKS_MAX: usize = 2;
 
 /// Levels of the position map in the tree of Freecursive ORAM: 15 blocks, and 2 above them.

@@ -181,7 +181,7 @@ impl GridOram {
         assert!(self.room_made < 200_000, "no eviction makes room, {:?}", self.combination);
     }
 
-    /// Forgets blocks, if the ORAM supports it.
+    /// Forgets blocks. Returns whether the ORAM supports it.
     pub(crate) fn forget(&mut self, range: Range<u64>) -> bool {
         loop {
             match self.composed.forget(range.clone()) {

@@ -4,7 +4,7 @@ use oblivio_core::{HitPolicy, Integrity};
 
 use super::factors::{Combination, Front, Map, Requests, Scheme};
 
-/// How the engine refuses a combination, and the reason.
+/// The way in which the engine refuses a combination, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The combination does not compile: no type or field expresses it.
