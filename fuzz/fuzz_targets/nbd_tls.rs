@@ -65,7 +65,8 @@ impl Setup {
         [structured, if self.by_name { EXPORT_NAME } else { b"" }].concat()
     }
 
-    /// Checks the answer to a choice of the export by name: the size of the disk and the padding.
+    /// Checks the answer after the client has chosen the export by name: the size of the disk and
+    /// the padding, and then only replies.
     fn check(&self, heard: &[u8]) {
         let heard = &heard[if self.structured { OPTION_REPLY_BYTES } else { 0 }..];
         let (bytes, heard) = heard.split_at(EXPORT_BYTES);

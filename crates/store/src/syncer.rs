@@ -19,7 +19,8 @@ pub(crate) struct Syncer {
 enum Request {
     /// Starts write-back. The thread does not answer.
     Begin,
-    /// Answers once all writes so far are durable, or if an earlier sync failed.
+    /// Answers once all writes so far are durable, or with an error if this sync or an earlier one
+    /// failed.
     Finish(Sender<io::Result<()>>),
 }
 

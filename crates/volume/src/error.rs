@@ -17,7 +17,7 @@ pub enum VolumeErrorKind {
     InvalidConfig,
     /// The request cannot be served. Nothing was touched; the volume stays usable.
     InvalidRequest,
-    /// The store, or the directory, holds no volume of this program.
+    /// The store holds no volume of this program.
     NotAVolume,
     /// This program does not know the version of the format, or the scheme of the volume.
     UnknownVersion,

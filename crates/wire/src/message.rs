@@ -15,7 +15,7 @@ use crate::keys::PublicKey;
 /// The first bytes of a [`Request::Hello`] and of its answer.
 pub const MAGIC: [u8; 16] = *b"OBLIVIO STORE\r\n\0";
 
-/// The version of the protocol. Messages of other versions are refused.
+/// The version of the protocol. A [`Request::Hello`] of another version is refused.
 pub const VERSION: u32 = 1;
 
 /// The maximum number of bytes of a message.

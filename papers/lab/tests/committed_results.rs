@@ -111,7 +111,7 @@ fn the_evaluation_uses_the_committed_searched_profile() {
     assert!(documentation.contains(&table), "expected this table:\n{table}");
 }
 
-/// The cells of the row of `profile` in `table`, after its name.
+/// The cells of the row that starts with `profile`, without that first cell.
 fn cells<'a>(table: &'a str, profile: &str) -> Vec<&'a str> {
     let start = format!("| {profile} ");
     let row = table.lines().find(|row| row.starts_with(start.as_str()));

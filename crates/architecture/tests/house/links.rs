@@ -107,7 +107,8 @@ fn read(text: &str) -> Page {
     page
 }
 
-/// The anchor of a heading: its letters and digits in lower case, with `-` for each space.
+/// The anchor of a heading: the heading in lower case, with `-` for each space. Only letters,
+/// digits, `-` and `_` are kept.
 fn anchor(heading: &str) -> String {
     let small = heading.to_lowercase();
     let remaining = small.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));

@@ -157,8 +157,8 @@ fn a_client_that_takes_no_answers_is_dropped_and_others_are_served() {
     assert!(matches!(answer, Answer::Data { bytes, .. } if bytes.len() == 1 << 20));
 }
 
-/// An answer waits while answers that other clients have not taken use up the server's memory
-/// budget.
+/// A long answer waits while another client's untaken answer leaves too little of the server's
+/// memory budget. Short answers do not wait.
 #[test]
 fn an_answer_waits_while_untaken_answers_hold_the_memory() {
     let folder = tempfile::tempdir().unwrap();

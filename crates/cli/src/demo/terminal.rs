@@ -3,7 +3,7 @@
 use super::session::DemoSession;
 use crate::drawing::stride;
 
-/// Characters of a plot, without its frame.
+/// Characters per row of a plot, without its frame.
 const COLUMNS: usize = 78;
 const ROWS: usize = 14;
 

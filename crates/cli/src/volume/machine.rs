@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 /// The features of this machine.
 pub(super) struct Machine {
     /// Whether the processor has AES instructions, which seal and verify buckets. Always false if
-    /// it is neither x86-64 nor AArch64.
+    /// it is neither x86-64 nor ARM64.
     has_aes: bool,
-    /// On x86-64, whether the processor has AVX2. Always true elsewhere: every AArch64 processor
+    /// On x86-64, whether the processor has AVX2. Always true elsewhere: every ARM64 processor
     /// has the vectors that are used, and other processors are not checked.
     has_vectors: bool,
     processors: usize,

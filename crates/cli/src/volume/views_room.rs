@@ -63,7 +63,7 @@ impl RecordingQuota {
         Ok(Reservation { room: self.clone(), bytes })
     }
 
-    /// Total bytes for which the complete recordings in the folder count against the quota.
+    /// Bytes of the quota that the complete recordings in the folder use.
     fn recorded(&self) -> io::Result<u64> {
         let mut bytes = 0u64;
         for entry in fs::read_dir(&self.folder)? {

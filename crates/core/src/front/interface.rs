@@ -195,8 +195,8 @@ pub trait Front: Oram {
     /// The errors of [`Oram::access`].
     fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error>;
 
-    /// Returns all blocks of the cache, if this ORAM has one, to the ORAM. The cache can then be
-    /// dropped without loss.
+    /// Empties the cache, if this ORAM has one, and returns its blocks to the ORAM, except unchanged
+    /// blocks that the ORAM still holds. The cache can then be dropped without loss.
     ///
     /// # Errors
     /// [`StashFull`](ErrorKind::StashFull) if the stash cannot take all of these blocks at once;

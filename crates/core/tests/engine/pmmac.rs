@@ -516,8 +516,8 @@ proptest! {
         ..ProptestConfig::with_cases(300)
     })]
 
-    /// Tests that no sequence of attacks causes a wrong answer, which `request` checks, or a panic,
-    /// and that the handle refuses work after an error.
+    /// Tests that no sequence of attacks causes a panic or a wrong answer (`request` checks the
+    /// answers), and that the handle refuses work once it has reported `Corrupt`.
     #[test]
     fn no_attack_causes_a_wrong_answer(
         setup in 0usize..96,

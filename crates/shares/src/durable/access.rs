@@ -18,8 +18,8 @@ use crate::field::Gf256;
 use crate::map_trees::map_block::Mapped;
 use crate::message::{Request, Select, TreePoint};
 
-/// Upper bound (exclusive) of write numbers, because an entry of a map block holds no greater
-/// number.
+/// Upper bound (exclusive) of write numbers, because an entry of a map block has six bytes for
+/// one.
 const WRITES_MAX: u64 = 1 << 48;
 
 /// An access to one tree.

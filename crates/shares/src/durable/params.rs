@@ -211,7 +211,7 @@ impl S3OramParams {
         ACCESSES_PER_CHECKPOINT_MIN.max(EVICTIONS_PER_CHECKPOINT * self.evict_period())
     }
 
-    /// Bytes of a slot of the data tree, which holds a shared block.
+    /// Bytes of a slot of the data tree: its metadata, if any, and a sealed block.
     pub(super) fn slot_bytes(&self) -> usize {
         self.trees().first().map_or(0, |data| data.slot_bytes)
     }

@@ -411,9 +411,9 @@ fn find_repair_point(
     Ok(RepairPoint { at, least, claims, behind, was_at })
 }
 
-/// The error if server `behind` lacks a write that other servers have, among them server
-/// `repaired`. The write may have been acknowledged, and after a repair of `repaired` perhaps no
-/// server would have it.
+/// The error if server `behind` lacks a write that `repaired` and *t* other servers claim to have.
+/// The write may have been acknowledged. The other servers may lie, so a repair of `repaired` could
+/// remove its last copy.
 fn lacks_what_others_have(servers: &dyn ShareServers, behind: usize, repaired: usize) -> Error {
     let [behind, repaired] = [behind, repaired].map(|server| servers.name(server));
     let message = format!(

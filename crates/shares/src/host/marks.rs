@@ -224,8 +224,8 @@ impl Marks<'_> {
         self.put(BucketId::ROOT, Some(before), &of_nothing)
     }
 
-    /// Whether the pages from before the eviction after `before` still exist, for all buckets that
-    /// the eviction read or wrote.
+    /// Whether each bucket that takes part in the eviction at point `before` still has its page from
+    /// before that eviction.
     pub(super) fn has_pages_before(&self, before: TreePoint) -> io::Result<bool> {
         let triplets = self.tree.triplets(before.evictions);
         let written = triplets.flat_map(|it| [it.source, it.sibling, it.destination]);

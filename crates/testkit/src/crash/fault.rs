@@ -134,7 +134,7 @@ impl Counts {
         self.0[kind as usize]
     }
 
-    /// The number of all operations. Also the number of the next one.
+    /// The number of all operations, which is also the index of the next one.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }

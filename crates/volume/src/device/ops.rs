@@ -5,7 +5,8 @@ use super::{DiskError, DiskErrorKind, DiskOp};
 /// Maximum length of a read or write, in bytes.
 pub(crate) const REQUEST_BYTES_MAX: u64 = 32 << 20;
 
-/// Checks that a request fits a disk of `disk_bytes` bytes.
+/// Checks that a request fits a disk of `disk_bytes` bytes, and that a read or write has at most
+/// [`REQUEST_BYTES_MAX`] bytes.
 pub(crate) fn check(op: &DiskOp, disk_bytes: u64) -> Result<(), DiskError> {
     let (offset, bytes, bytes_max) = match op {
         DiskOp::Read { offset, bytes } => (*offset, u64::from(*bytes), REQUEST_BYTES_MAX),

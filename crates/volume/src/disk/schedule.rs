@@ -91,8 +91,8 @@ pub(super) fn check_accesses(accesses: usize) -> Result<(), VolumeError> {
     )))
 }
 
-/// Checks that the ranges of `accesses` accesses take at most [`TICK_BYTES_MAX`] bytes of memory.
-/// One access is always possible.
+/// If every access is to a range of a fixed class above 0, checks that the ranges of one tick take
+/// at most [`TICK_BYTES_MAX`] bytes. One access per tick is always allowed.
 pub(super) fn check_ranges(volume: &Volume, accesses: usize) -> Result<(), VolumeError> {
     let RangePolicy::Fixed(class @ 1..) = volume.range_policy() else { return Ok(()) };
     let range_bytes = volume.block_bytes() << class;

@@ -232,7 +232,8 @@ impl StateWriter {
         Ok(())
     }
 
-    /// Runs `operation` on the file. After its first error, returns that error again.
+    /// Runs `operation` on the file. Once any operation on the file has failed, runs none, and
+    /// returns the first error again.
     fn checked(&mut self, operation: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         if let Some((kind, message)) = &self.failure {
             return Err(io::Error::new(*kind, message.clone()));

@@ -125,9 +125,9 @@ impl Copies {
         self.unlock_named(secret, limits, |_| None)
     }
 
-    /// Like [`Self::unlock`], but if different authentic copies share the highest number, because a
-    /// lost change was repeated, takes the copy with the MAC that `named` returns: the one that the
-    /// client's directory names. If `named` returns `None`, takes the first of these copies.
+    /// Like [`Self::unlock`], but chooses between different authentic copies with the highest
+    /// number, which exist if a lost change was repeated. Takes the copy with the MAC that `named`
+    /// returns, which the client's directory names; without such a copy, the first one.
     pub(crate) fn unlock_named(
         &self,
         secret: &Secret,

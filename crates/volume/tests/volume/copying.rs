@@ -256,8 +256,8 @@ fn a_volume_that_was_opened_since_is_not_copied_on() {
     }
 }
 
-/// The machine dies while it opens the volume. If the opening has written anything, the copy ends
-/// with an error and cannot be resumed.
+/// A copy is interrupted, and then the machine dies while it opens the source volume. If that
+/// opening wrote anything, resuming the copy fails with `Changed`; otherwise the copy completes.
 #[test]
 fn a_volume_whose_opening_was_interrupted_since_is_not_copied_on() {
     for n in 0..60 {

@@ -1,5 +1,5 @@
-//! Checks the model of volumes on a medium. The model, which stores nothing, makes the same reads
-//! as arrays with data, whose store counts its requests.
+//! Compares the model of volumes on a medium with arrays. Both make the same reads. The arrays hold
+//! data, and their store counts its requests; the model stores nothing and computes these costs.
 //!
 //! `oblivio plan --medium` and the figures of [`roram`](crate::roram) depend on this model.
 

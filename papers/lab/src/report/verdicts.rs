@@ -112,8 +112,9 @@ fn first_sentence(text: &str) -> &str {
     ends.next().map_or(text, |at| &text[..=at])
 }
 
-/// The margin of `ours` inside the band, and, if `name` ends with a mean, whether the other mean
-/// agrees.
+/// Words for the margin of `ours` inside the band. If `name` is a reading with one kind of mean
+/// (it ends in `… mean`) and our number with the other kind is known, also gives that number and
+/// whether it agrees.
 fn inside(stated: &Stated, name: Option<&str>, ours: f64) -> String {
     let margin = format!("{} inside the band", short(stated.margin(ours)));
     let other = name.and_then(|name| other_mean(stated, name));

@@ -8,7 +8,7 @@ pub(super) struct ParallelSeeks {
     /// Seeks of the current run, per part.
     of_run: Vec<u64>,
     last_level: u8,
-    /// Seeks of completed runs. A run counts the maximum over the parts.
+    /// Sequential seeks of completed runs: for each run, the seeks of the part with the most.
     seeks: u64,
 }
 

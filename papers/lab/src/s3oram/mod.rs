@@ -90,8 +90,8 @@ impl S3oramPlan {
         Self { effort: Effort::FULL, shapes: MeasuredTree::FULL.into(), beside: Vec::new() }
     }
 
-    /// A plan for one large tree instead of the small ones, with its comparisons. It takes half an
-    /// hour.
+    /// A plan for one large tree instead of the small ones, and for the ORAMs that are compared with
+    /// it. It takes half an hour.
     pub fn large() -> Self {
         Self {
             effort: Effort::FULL,

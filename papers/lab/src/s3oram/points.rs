@@ -377,7 +377,8 @@ impl<'p> Timing<'p> {
         Testbed::measure(&mut self.metered, (self.tree, slot_bytes), self.clocks)
     }
 
-    /// Measures the times of files in the pattern of an access, and of an eviction.
+    /// Measures reads and writes of files in `folder`, first in the pattern of an access, then in
+    /// that of an eviction.
     fn files(&self, folder: &Path) -> Result<[Files; 2], LabError> {
         let (slots, slot_bytes) = (self.tree.slots(), self.slot_bytes());
         let of = |pattern| Files::measure(folder, pattern, self.clocks);

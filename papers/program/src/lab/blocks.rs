@@ -14,9 +14,10 @@ use crate::error::ProgramError;
 
 /// Where in the tree are blocks, and how does IR-Alloc change that?
 ///
-/// Makes untimed paths for the requests of programs and for random requests, and counts on which
-/// levels blocks lie and are found. Each run is a line of results.jsonl, so that the next run
-/// continues after an interruption. The figures go to figures.json.
+/// Simulates path accesses, without timing, for the requests of programs and for random requests,
+/// and counts the levels on which blocks lie and on which they are found. Each finished run is a
+/// line of results.jsonl; if the command is interrupted, start it again to make the remaining runs.
+/// The figures go to figures.json.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
         oblivio-lab run blocks --quick\n  \

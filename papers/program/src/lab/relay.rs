@@ -1,4 +1,4 @@
-//! `oblivio-lab relay`.
+//! `oblivio-lab relay`: relays connections to a server as slowly as a given link.
 
 use std::thread;
 use std::time::Duration;

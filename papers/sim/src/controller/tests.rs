@@ -357,8 +357,9 @@ fn with_delayed_rho_what_the_llc_gives_back_costs_no_data_path_of_the_main_tree(
     assert!(data(0) < fetched && read_from_small > 10, "{read_from_small}, {tally:?}");
 }
 
-/// A write-back costs a path of the small tree, and the position-map paths of the block that leaves
-/// the small tree. Each read costs a path.
+/// If ρ leaves copies behind, a write-back takes no data path of the main tree, only a path of the
+/// small tree and the position-map paths of the block that leaves it. A read takes at most one data
+/// path of the main tree.
 #[test]
 fn a_block_that_leaves_a_copy_behind_takes_no_data_path_of_the_main_tree() {
     let data_of_main = |oram: &OramSpec| {

@@ -9,7 +9,7 @@ use super::latency::Latencies;
 use super::load::Load;
 use crate::clock::Stopwatch;
 
-/// The requests served under a load, and their times.
+/// The number of requests served under a load, and their times.
 pub(super) struct Outcome {
     pub(super) requests: u64,
     pub(super) latencies: Latencies,

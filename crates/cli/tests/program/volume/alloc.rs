@@ -11,7 +11,8 @@ const REQUIREMENTS: &str = "--size 4M --tree-top 0";
 
 const SEARCH: &str = "--alloc --alloc-accesses 2000";
 
-/// A test directory with the result of a search in `slots.json`, and its plan.
+/// Searches for slots. Returns a test directory with the result in `slots.json`, and the printed
+/// plan as JSON.
 fn searched() -> (TestDir, Value) {
     let test_dir = TestDir::new();
     let plan =

@@ -181,7 +181,7 @@ proptest! {
 }
 
 /// Tests that the number of blocks per set has the variance of a Poisson distribution, for
-/// addresses at different distances.
+/// addresses with different strides.
 #[test]
 fn addresses_are_spread_evenly() {
     const SETS: usize = 1023;
