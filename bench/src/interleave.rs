@@ -24,7 +24,7 @@ pub struct MeasurementPlan {
 pub struct Measured {
     pub description: Description,
     pub set_up: Duration,
-    /// Number of blocks written before the first round.
+    /// The fill wrote all blocks below this address before the first round.
     pub filled: u64,
     /// Mean nanoseconds per access in each round.
     pub rounds: Vec<f64>,
@@ -65,7 +65,7 @@ pub fn measure(
     running.into_iter().map(finish).collect()
 }
 
-/// Builds a subject and measures the time for that. Then checks and fills the subject.
+/// Builds a subject, and times only the building. Then checks and fills the subject.
 fn start(
     description: Description,
     plan: &MeasurementPlan,
@@ -108,7 +108,7 @@ fn fill(subject: &mut dyn Subject, row: Row, limit: Duration) -> u64 {
 /// enough to hide the cost of the readings.
 const CHUNK: usize = 128;
 
-/// Uniformly random addresses, half of them for writes.
+/// Accesses to uniformly random addresses. Each is a write with probability 1/2.
 struct Workload {
     rng: StdRng,
     accesses: [(u64, bool); CHUNK],
@@ -120,14 +120,15 @@ impl Workload {
         Self { rng: StdRng::seed_from_u64(0), accesses: [(0, false); CHUNK] }
     }
 
-    /// Measures the mean nanoseconds per access over `time`. First runs for a quarter of that time
-    /// as a warm-up, because the caches hold data of the previous subject.
+    /// Measures the mean nanoseconds per access, over at least `time`. First runs for a quarter of
+    /// that time as a warm-up, because the caches hold data of the previous subject.
     fn batch(&mut self, subject: &mut dyn Subject, row: Row, time: Duration) -> f64 {
         self.run(subject, row, time / 4);
         self.run(subject, row, time)
     }
 
-    /// Runs accesses until `time` is over. Drawing the addresses is not timed.
+    /// Runs accesses until they have taken `time`, and returns their mean nanoseconds. Drawing the
+    /// addresses is not timed.
     fn run(&mut self, subject: &mut dyn Subject, row: Row, time: Duration) -> f64 {
         let blocks = row.blocks() as u64;
         let (mut elapsed, mut accesses) = (Duration::ZERO, 0);

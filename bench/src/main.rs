@@ -66,7 +66,8 @@ impl Arguments {
         (self.only.is_empty() || matches(&self.only)) && !matches(&self.skip)
     }
 
-    /// Returns the selected subjects by row, each row with its baseline.
+    /// Returns the selected subjects by row, each row with its baseline. Rows without a selected
+    /// subject are omitted.
     fn selection(&self) -> Vec<(subject::Row, Vec<Description>)> {
         ROWS.into_iter()
             .filter_map(|row| {

@@ -22,11 +22,12 @@ const BATCH: usize = 16;
 /// Number of accesses over which AES blocks are counted: a multiple of RAW ORAM's eviction period.
 const COUNTED_ACCESSES: u64 = 1000;
 
-/// Number of requests over which path accesses are counted. An equal number of requests before that
-/// fills the PLB.
+/// Number of requests over which path accesses are counted. As many requests come first, to fill
+/// the PLB (the cache of position-map blocks).
 const COUNTED_REQUESTS: u64 = 20_000;
 
-/// The subject with a flat position map, to which the subjects with recursive maps are compared.
+/// The name, after `oblivio`, of the subject with a flat position map. The subjects with recursive
+/// maps are compared with it.
 const FLAT: &str = "RAW Z5A5";
 
 /// Subjects with recursive position maps: name, integrity protection, number of blocks of the PLB,
@@ -51,7 +52,8 @@ const SMALL_PLB: usize = 64;
 /// Number of blocks of a PLB of 64 KiB, as in IR-ORAM (Table I).
 const LARGE_PLB: usize = 1024;
 
-/// The pairs of subjects whose ratio of times is reported: each recursive map over the flat one.
+/// Returns the names of the subjects whose ratio of times is reported: each subject with a
+/// recursive map, paired with the subject with the flat map.
 pub fn compared() -> impl Iterator<Item = (String, String)> {
     RECURSIVE.iter().map(|(name, ..)| (format!("oblivio {name}"), format!("oblivio {FLAT}")))
 }
@@ -80,7 +82,7 @@ pub fn all() -> Vec<Description> {
     flat.into_iter().chain(recursive).collect()
 }
 
-/// Counts AES blocks and paths per access at 64 B x 2^20.
+/// Counts AES blocks per access and path accesses per request, at 64 B x 2^20.
 pub fn counts() -> Vec<Count> {
     [aes_counts(), path_counts()].concat()
 }

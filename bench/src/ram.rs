@@ -19,7 +19,8 @@ pub struct Driven<R> {
     outgoing: Vec<u8>,
 }
 
-/// The version of a block that measured writes use. [`Driven::check`] also uses other versions.
+/// The version of measured writes. A version is the byte that fills a block between its stamps.
+/// [`Driven::check`] also uses other versions.
 const MEASURED: u8 = 0;
 
 impl<R: Ram> Driven<R> {

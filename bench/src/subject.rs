@@ -7,8 +7,9 @@ pub trait Subject {
     /// Accesses a block. Writes the whole block if `write` is set, and reads it otherwise.
     fn access(&mut self, address: u64, write: bool);
 
-    /// Checks that reads return the last write: at sampled addresses, and in particular below
-    /// `filled`, where [`access`](Self::access) has written every block. Not timed.
+    /// Writes and reads blocks at sampled addresses, and checks that each read returns the last
+    /// write. If `filled` is not 0, [`access`](Self::access) has written every block below that
+    /// address, and some of these blocks are read and checked, too. Not timed.
     ///
     /// Floors store no data and skip the check.
     fn check(&mut self, filled: u64) -> Result<(), String> {

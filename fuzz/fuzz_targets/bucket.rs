@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The first requests fill an ORAM over honest storage, so that its counters advance. Then
-//! `contents` overwrite the start of storage, and the other requests read them.
+//! `contents` overwrite the start of storage, and the ORAM serves the other requests. A request may
+//! only fail with `Corrupt`, after which the ORAM stays stopped, or with `StashFull`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

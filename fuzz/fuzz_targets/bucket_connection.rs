@@ -4,8 +4,9 @@
 //! input = (connection and action, arguments)*
 //! ```
 //!
-//! Each message gets an answer or ends its connection. Answers match a model of the volumes, and
-//! requests of fenced connections are refused. No connection of the server ends with a panic.
+//! Each complete message gets an answer, which may end the connection. Answers match a model of the
+//! volumes, and requests of fenced connections are refused. No connection of the server ends with a
+//! panic.
 #![no_main]
 
 #[path = "support/buckets.rs"]
@@ -32,7 +33,7 @@ use oblivio_wire::tls::ClientTls;
 use oblivio_wire::{Answer, OpenMode, Request, frame};
 use tempfile::TempDir;
 
-/// Timeout of an answer.
+/// Timeout of a handshake, and of an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const CONNECTIONS: usize = 3;

@@ -1,5 +1,5 @@
-//! The four superblocks and the two anchors in a hostile store: any bytes, in any number of frames
-//! of any length.
+//! The four superblocks and the two anchors in a hostile store: any bytes, in too few or too many
+//! frames, which are too short or too long.
 //!
 //! ```text
 //! input = change of the number of frames, change of the bytes per frame, (place, offset 2, value)*

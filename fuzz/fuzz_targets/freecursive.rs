@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Storage is honest for the first requests and lies for the others. With PMMAC, no wrong data may
-//! be returned. Without it, only panics and hangs are findings.
+//! be returned; without it, wrong data is allowed. In both cases only `Corrupt`, `Store` and
+//! `StashFull` errors may occur. After the first two, the ORAM stays stopped.
 #![no_main]
 
 #[path = "support/hostile.rs"]

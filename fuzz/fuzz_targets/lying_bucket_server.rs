@@ -5,8 +5,8 @@
 //! ```
 //!
 //! While the server is honest, reads return the data written, even if links break and the server
-//! restarts. After a lie, reads only return the right number of bytes. After a failed write or
-//! flush, all calls fail.
+//! restarts. After a lie, reads may return wrong data, but in the right number of bytes. After a
+//! failed write or flush, flushes and reads fail.
 #![no_main]
 
 #[path = "support/buckets.rs"]
@@ -104,7 +104,8 @@ fn open(setup: u8, server: &LyingServer, within: Duration) -> Option<RemoteStore
     (store.shapes() == shapes()).then_some(store)
 }
 
-/// Returns neighbouring pieces: whole buckets and parts.
+/// Returns one to four pieces of neighbouring buckets of the first tree: whole buckets or parts.
+/// For places above 200, also the bucket of the second tree.
 fn pieces(step: &[u8; 2]) -> Vec<Piece> {
     let [what, place] = step.map(u64::from);
     let piece = |i: u64| {

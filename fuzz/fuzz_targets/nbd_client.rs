@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The session must end after the last byte from the client. The disk must get no request beyond
-//! its end.
+//! its end, and no read or write above its size limit.
 #![no_main]
 
 #[path = "support/small_disk.rs"]

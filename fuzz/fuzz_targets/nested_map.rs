@@ -20,10 +20,11 @@ const LEAF_LEVEL: u8 = 6;
 const ENTRIES: usize = 8;
 const ENTRY_BYTES: usize = 4;
 const BLOCK_BYTES: usize = ENTRIES * ENTRY_BYTES;
-/// The first address of the position map. The last group of data blocks is incomplete, so some
-/// addresses before this one are unused.
+/// The first address of the position map. The last group of data blocks is incomplete, so the
+/// addresses from `DATA_BLOCKS` to this one are unused.
 const MAP_START: u64 = 256;
-/// Number of blocks: 32 position-map blocks above the data blocks, and 4 above these.
+/// Number of addresses: those below `MAP_START`, 32 position-map blocks for the data, and 4
+/// position-map blocks for these 32.
 const BLOCKS: u64 = MAP_START + 32 + 4;
 const STEP_BYTES: usize = 2 + ENTRIES;
 

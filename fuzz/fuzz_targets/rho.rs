@@ -6,7 +6,7 @@
 //!
 //! Storage is honest for the first requests and lies for the others. Path ORAM does not
 //! authenticate its reads, so wrong data may be returned. But nothing may panic, and after
-//! `Corrupt` the ORAM stays stopped.
+//! `Corrupt` or `Store` the ORAM stays stopped.
 #![no_main]
 
 #[path = "support/hostile.rs"]
@@ -25,11 +25,11 @@ use rand::rngs::StdRng;
 
 const CAPACITY: u64 = 60;
 const BLOCK_BYTES: usize = 16;
-/// Number of blocks of the small tree: fewer than are requested, so that some return to the main
-/// tree.
+/// Number of blocks of the small tree: fewer than the requests name, so that some return to the
+/// main tree.
 const SMALL_BLOCKS: u64 = 8;
 
-/// Maximum number of idle rounds before a request that finds a stash full.
+/// Maximum number of idle rounds before a request, if a stash is full.
 const IDLE_ROUNDS_MAX: usize = 10;
 
 type Path = PathScheme<Hostile<MemoryStore>>;

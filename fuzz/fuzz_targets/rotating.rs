@@ -6,7 +6,8 @@
 //!
 //! Storage is honest for the first requests and lies for the others. Half of the setups have the
 //! position map in the tree. In these setups, storage also holds pages that record which slots are
-//! taken.
+//! taken. No read may return wrong data. The ORAM may only fail with `Corrupt` or `Store`, and then
+//! must be reopened.
 #![no_main]
 
 #[path = "support/hostile.rs"]

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! input = setup, changes of three bytes each: offset (2 bytes, times 3), new byte
-//! setup = whether to update the checksum (1 bit), whether to truncate the file (1 bit)
+//! setup = whether to update the checksum (1 bit), whether to truncate the file (1 bit);
+//!         as a number, the length of a truncated file in 256ths
 //! ```
 //!
-//! A study that can be resumed can also be run and saved again. Any other file is refused with the
-//! error `SimError::Saved`.
+//! A study that can be resumed runs, or fails with an error of the engine. Any other file is
+//! refused with the error `SimError::Saved`.
 #![no_main]
 
 use std::sync::OnceLock;

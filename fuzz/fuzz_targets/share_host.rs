@@ -1,7 +1,7 @@
 //! A share server with messages from a client and from another server.
 //!
 //! ```text
-//! input = (sender and length, message)*
+//! input = an odd byte to set the server up, or nothing; (sender, length, message)*
 //! ```
 //!
 //! Each message of the client gets an answer. A refused message changes no state but the number of

@@ -2,7 +2,7 @@
 //!
 //! Each message has exactly one encoding, so a message that can be decoded encodes to the same
 //! bytes. The exception is a hello or a welcome of another version, which may contain more than is
-//! read. The memory allocated is a small multiple of the received bytes.
+//! read. The memory allocated is at most a small multiple of the received bytes, plus a constant.
 #![no_main]
 
 #[path = "support/counted.rs"]
@@ -16,10 +16,12 @@ use oblivio_wire::{Answer, Request, frame};
 /// Bytes of memory allowed per byte of a message.
 const COPIES: usize = 4;
 
-/// Bytes of memory allowed for any message. Lists of tiny items are bounded by their number.
+/// Bytes of memory allowed for any message, in addition to [`COPIES`] per byte. They cover lists of
+/// tiny items, whose number is limited.
 const MESSAGE_BYTES: usize = 16 << 10;
 
-/// Bytes of memory allowed for any frame, even if little of it arrives.
+/// Bytes of memory allowed for any frame, in addition to [`COPIES`] per byte, even if little of the
+/// frame arrives.
 const FRAME_BYTES: usize = 64 << 10;
 
 fuzz_target!(|input: &[u8]| {

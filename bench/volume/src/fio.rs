@@ -35,7 +35,8 @@ impl Target {
 #[derive(Clone, Copy)]
 pub enum Until {
     Time(Duration),
-    /// Ends after every byte was requested once.
+    /// Ends after fio has gone through the disk once. A sequential load then has requested every
+    /// byte.
     End,
 }
 
@@ -46,8 +47,8 @@ pub struct Answers {
     pub seconds: f64,
     pub requests_per_second: f64,
     pub bytes_per_second: f64,
-    /// Latencies in milliseconds at each of [`PERCENTILES`]. For a load that flushes, latencies of
-    /// the flushes.
+    /// Latencies in milliseconds at each of [`PERCENTILES`]; 0 if fio reports none. For a load that
+    /// flushes, latencies of the flushes.
     pub latencies: [f64; PERCENTILES.len()],
 }
 

@@ -120,7 +120,7 @@ impl Floor {
 
     /// Upper bound on the requests per second of a load, given the bytes that the volume moved per
     /// request. Syncs of the log count only if the load waits for them; otherwise they overlap with
-    /// other requests.
+    /// other requests. `None` before the first round, or if the bytes were not measured.
     pub fn requests_per_second(&self, measured: &Rounds) -> Option<f64> {
         let read = measured.read_bytes()?.median;
         let written = measured.written_bytes()?.median;

@@ -12,12 +12,12 @@ use crate::tools::End;
 
 const GIB: u64 = 1 << 30;
 
-/// Sizes of disks that are created, but not measured.
+/// Sizes of the disks whose creation is timed.
 const CREATED_BYTES: [u64; 2] = [GIB, 1024 * GIB];
 
-/// Sizes of disks that are measured. None is filled, because that would take days. Paths have their
-/// full length even in an empty volume. An empty file only saves reads of the medium, and here the
-/// page cache serves reads.
+/// Sizes of the disks whose speed is measured. None is filled, because that would take days. Paths
+/// have their full length even in an empty volume. An empty file only saves reads of the medium,
+/// and here the page cache serves reads.
 const MEASURED_BYTES: [u64; 6] = [GIB / 4, GIB, 4 * GIB, 16 * GIB, 64 * GIB, 1024 * GIB];
 
 /// Sizes of disks that are only modelled.
@@ -36,7 +36,7 @@ pub struct Creation {
     pub allocated_bytes: u64,
 }
 
-/// Creates volumes, measures the time for that, and removes them.
+/// Creates a volume of each size in `CREATED_BYTES`, times its creation, and removes it.
 pub fn creation(testbed: &Testbed, end: &End) -> Result<Vec<Creation>, String> {
     let create = |disk_bytes| {
         let volume = Volume::create(disk_bytes, &[], testbed, end)?;
@@ -111,7 +111,8 @@ impl Model {
     }
 }
 
-/// Measures volumes of several sizes under random loads, in turns, and models the other sizes.
+/// Measures volumes of the sizes in `MEASURED_BYTES` under random loads, in turns. Models volumes
+/// of these sizes and of those in `MODELLED_BYTES`.
 pub fn measure(plan: &BenchPlan, testbed: &Testbed, end: &End) -> Result<Vec<Grown>, String> {
     let plan = BenchPlan { rounds: plan.rounds.min(ROUNDS_MAX), ..*plan };
     let mut running: Vec<(Served, Vec<Rounds>)> = Vec::new();

@@ -3,8 +3,8 @@
 //!
 //! | subjects | compared with |
 //! |---|---|
-//! | a volume on a server over TLS, on this machine | the same volume on a file; TLS alone |
-//! | the same behind a link | nbdkit's memory disk behind the link; the bandwidth of the link |
+//! | a volume over TLS, on this machine | a volume of the same size on a file; TLS alone |
+//! | a volume behind a link | nbdkit's memory disk behind the link; the bandwidth of the link |
 
 use std::process::Stdio;
 
@@ -46,7 +46,7 @@ pub struct Linked {
     pub disk_bytes: u64,
     pub loads: Vec<Rounds>,
     /// The numbers of accesses per second that TLS or the link can carry, in the order of the
-    /// loads.
+    /// loads. `None` if no limit is known.
     pub floors: Vec<Option<f64>>,
     pub model: Option<Model>,
 }
@@ -72,7 +72,7 @@ enum Carries {
     Link(f64),
 }
 
-/// Starts and fills all subjects, and measures them under their loads in turns.
+/// Starts all subjects, with filled volumes, and measures them under their loads in turns.
 pub fn measure(plan: &BenchPlan, testbed: &Testbed, end: &End) -> Result<Vec<Linked>, String> {
     let (mut started, mut wire) = start_local(plan.disk_bytes, testbed, end)?;
     for (link, mebibytes) in &LINKS {

@@ -17,7 +17,7 @@ use crate::spread::Spread;
 use crate::techniques::{ACCESSES_PER_SECOND, BURST, Technique};
 use crate::verdict::Target;
 
-/// Prints the machine and the lengths of the measurement.
+/// Prints facts about the machine, the size of the disks, and the lengths of the measurement.
 pub fn print_head(plan: &BenchPlan) {
     if let Value::Object(facts) = machine::describe() {
         for (name, value) in facts {
@@ -288,7 +288,7 @@ fn per_second(rate: f64) -> String {
     if rate < 100.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
 }
 
-/// Prints which targets are met.
+/// Prints each target with its measured value, and whether it is met.
 pub fn print_verdict(targets: &[Target]) {
     for Target { name, value, wanted, is_met } in targets {
         let verdict = if *is_met { "met" } else { "MISSED" };

@@ -66,14 +66,17 @@ impl Rounds {
         std::array::from_fn(|i| self.over(|round| round.answers.latencies[i]))
     }
 
+    /// CPU time of the server per request. `None` without a server.
     pub fn cpu_microseconds(&self) -> Option<Spread> {
         self.per_request(|usage| usage.cpu_seconds * 1e6)
     }
 
+    /// Bytes that the server read per request. `None` without a server.
     pub fn read_bytes(&self) -> Option<Spread> {
         self.per_request(|usage| usage.read_bytes as f64)
     }
 
+    /// Bytes that the server wrote per request. `None` without a server.
     pub fn written_bytes(&self) -> Option<Spread> {
         self.per_request(|usage| usage.written_bytes as f64)
     }

@@ -8,7 +8,7 @@
 //! | IR-Alloc | `create --alloc-from FILE` | default |
 //!
 //! A server with a fixed rate is always busy, even without requests. So only one server runs at a
-//! time, and it is started once per load and round. Its volume is used again in the next round. The
+//! time: it is started for one variant, load and round. Volumes are used again in later rounds. The
 //! baseline is the same volumes served without a fixed rate.
 
 use std::fs::File;

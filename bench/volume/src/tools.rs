@@ -17,8 +17,9 @@ use crate::subjects::Description;
 /// The interval of checks while this program waits for another.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Time within which a started program must be ready, and a stopped program must end. A slower
-/// program is killed. The time is long, because a volume writes back its cache before it ends.
+/// Time within which a started program must be ready, and a stopped program must end. A program
+/// that does not end in time is killed. The time is long, because a volume writes back its cache
+/// before it ends.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A flag that is set by a signal that asks this program to end.
@@ -63,7 +64,7 @@ impl Running {
         Ok(Self { name, child })
     }
 
-    /// Starts a program that prints its address as JSON, and waits for the address.
+    /// Starts a program that prints a JSON value, such as its address, and waits for that value.
     pub fn start_and_hear(command: &mut Command, end: &End) -> Result<(Self, Value), String> {
         let name = command.get_program().to_string_lossy().into_owned();
         let failed = |error: std::io::Error| format!("cannot read the output of {name}: {error}");
@@ -137,8 +138,8 @@ impl Drop for Running {
     }
 }
 
-/// Runs a program and returns its output. Returns an error if the program fails. If a signal asks
-/// this tool to end, kills the program.
+/// Runs a program and returns its stdout. Returns an error if the program fails. If a signal asks
+/// this tool to end, kills the program and returns an error.
 pub fn run_to_its_end(command: &mut Command, end: &End) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| format!("cannot run {name}: {error}");
@@ -177,7 +178,7 @@ fn read_from_start(file: &mut std::fs::File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The absolute paths of the measured programs.
+/// The paths of the programs that are not looked up in `PATH`.
 pub struct Programs {
     pub oblivio: PathBuf,
     /// The path of `oblivio-lab`, next to `oblivio`.
@@ -186,8 +187,8 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Checks that the programs of the subjects and `more` are installed. Returns the absolute
-    /// paths of the measured programs.
+    /// Checks that `oblivio`, fio, the programs of the subjects, and the programs in `more` exist.
+    /// Returns absolute paths; `oblivio-lab` is not checked, and oramfs only if it is a subject.
     pub fn find(
         oblivio: PathBuf,
         peers: &Path,

@@ -18,7 +18,7 @@ const REQUESTS_PER_SECOND_MIN: [(Load, f64); 4] = [
 const TIMES_ORAMFS_MIN: f64 = 20.0;
 
 /// Minimum speed of a volume with ranges as a multiple of the speed of a volume without ranges,
-/// under each load. The medium has no seeks.
+/// under each load. The bounds are for a medium without seeks.
 const TIMES_OF_BLOCKS_MIN: [(Load, f64); 2] = [(SEQUENTIAL_READ, 1.0), (RANDOM_READ, 0.5)];
 
 /// Maximum time to create a volume of any size.

@@ -14,7 +14,8 @@ use crate::growth::Model;
 use crate::load::Load;
 use crate::spread::Spread;
 
-/// Number of bytes that each of the two measurements moves in a round.
+/// Approximate number of bytes that each of the two measurements (pipelined, sequential) moves in a
+/// round.
 const ROUND_BYTES: usize = 512 << 20;
 
 /// Timeout of the handshake.

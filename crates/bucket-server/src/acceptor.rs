@@ -26,7 +26,7 @@ use super::service::Service;
 use super::volume_storage::ClientFolder;
 use super::{BucketLimits, BucketServerError, BucketServerOptions};
 
-/// The interval of checks for slow connections and idle stores.
+/// Maximum interval of checks for slow connections and idle stores.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct Acceptor {
@@ -233,8 +233,9 @@ impl ClientDirectory for Acceptor {
 /// Time for a client without a seat to read the refusal.
 const REFUSAL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Answers the hello of a client without a seat. Until the refusal is sent, the client takes a
-/// thread and counts as a handshake.
+/// Sends a refusal to a client or server without a seat, in place of the answer to its hello. Until
+/// the peer has ended the connection, or [`REFUSAL_TIMEOUT`] is over, it takes a thread and counts
+/// as a handshake.
 fn send_no_room(mut link: Link, no_seat: NoSeat) {
     let message = match no_seat {
         NoSeat::OwnTaken(connections) => format!(

@@ -2,8 +2,8 @@
 //!
 //! Handshakes and authenticated connections are counted separately, so that connections that never
 //! authenticate cannot keep out the owner. Each authenticated connection occupies a seat, and the
-//! number of seats is limited. If there are too many handshakes, a randomly chosen one is dropped.
-//! If it were always the first or the last, a flood could target the owner's handshake.
+//! number of seats is limited. If there are too many handshakes, a randomly chosen earlier one is
+//! dropped. If it were always the first or the last, a flood could target the owner's handshake.
 //!
 //! If a client that uses all its connections opens another one, it has probably lost some
 //! connections, and the server does not know that yet. So the server closes the connection that has

@@ -36,7 +36,7 @@ struct Open {
     role: Role,
 }
 
-/// The reason why a request gets no answer.
+/// The reason why a request cannot be answered with its result.
 #[derive(Debug)]
 pub(super) enum Unanswered {
     Refused(Refusal),

@@ -73,8 +73,8 @@ mod tests {
     use super::*;
     use crate::volume_storage::ClientFolder;
 
-    /// A link on which the client sends a hello and then nothing. Reports the number of buffers in
-    /// use meanwhile.
+    /// A link on which the client sends a hello and then nothing. Reports the bytes of pooled
+    /// buffers in use meanwhile.
     struct Silent(&'static LinkServer, Cursor<Vec<u8>>, Sender<usize>);
 
     impl Read for Silent {

@@ -2,8 +2,8 @@
 //!
 //! Each other server has a peer link: a short queue, and a thread that sends the queued messages,
 //! so that the caller does not wait for slow servers. A peer link connects before the first
-//! message, and tries to reconnect once if the link is lost. If that fails, the next `send` returns
-//! the error.
+//! message. If the link is lost, it reconnects: with one attempt, or during a request with repeated
+//! attempts for at most [`RECONNECT_WITHIN`]. If that fails, the next `send` returns the error.
 //!
 //! Messages sent into a lost link may be missing, and the other server would wait for them. So
 //! during a request that deals shares, the peer link watches its link. If the link is lost, it

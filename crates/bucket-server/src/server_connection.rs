@@ -154,8 +154,8 @@ impl<'s> ServerConnection<'s> {
     }
 }
 
-/// Waits until the peer ends the connection, or is silent for `within`. Closing a socket with
-/// unread bytes would reset it, and the peer's system would discard the refusal.
+/// Waits until the peer ends the connection, for at most `within`. Closing a socket with unread
+/// bytes would reset it, and the peer's system would discard the refusal.
 pub(super) fn linger(reader: &mut dyn LinkReader, within: Duration) {
     let mut unread = [0; 4096];
     if reader.limit(Some(within)).is_ok() {

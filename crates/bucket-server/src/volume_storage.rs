@@ -33,7 +33,8 @@ pub trait VolumeCatalog: Send + Sync {
     /// The storage of the volume named `name`, which need not exist.
     fn storage(&self, name: &str) -> Box<dyn VolumeStorage>;
 
-    /// The number of the client's volumes, and the total length of their files in bytes.
+    /// The number of the client's volumes, and the total length of their stores and share files in
+    /// bytes.
     ///
     /// # Errors
     /// I/O errors of the system.
@@ -147,8 +148,8 @@ impl VolumeStorage for VolumeFolder {
         self.0.join(STORE).try_exists()
     }
 
-    /// Creates the folder of the volume and, if necessary, of the client. Does not create the
-    /// server's folder: a replacement would not be locked.
+    /// Creates the folder of the volume and, if necessary, of the client. Removes shares that an
+    /// earlier volume left. Does not create the server's folder: a replacement would not be locked.
     fn make_ready(&self) -> io::Result<()> {
         let client = self.0.parent().unwrap_or(Path::new("."));
         for folder in [client, &self.0] {

@@ -520,8 +520,8 @@ mod tests {
         output.file().write_all(b"order,whole").unwrap();
         fs::create_dir(&path).unwrap();
         let error = output.finish().unwrap_err().to_string();
-        let kept = error.split("file is in ").nth(1).unwrap().split(',').next().unwrap();
-        assert_eq!(fs::read(kept).unwrap(), b"order,whole");
+        let other_path = error.split("file is in ").nth(1).unwrap().split(',').next().unwrap();
+        assert_eq!(fs::read(other_path).unwrap(), b"order,whole");
     }
 
     #[test]

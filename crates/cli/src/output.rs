@@ -55,7 +55,8 @@ pub fn name_program(name: &str) {
 /// Whether standard error is a log.
 static WRITES_TIMES: AtomicBool = AtomicBool::new(false);
 
-/// Makes remarks and errors begin with the time from now on, because they go to a log.
+/// From now on, makes remarks and errors begin with the current time, because standard error is a
+/// log.
 pub fn write_times() {
     WRITES_TIMES.store(true, Ordering::Relaxed);
 }

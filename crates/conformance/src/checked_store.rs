@@ -101,7 +101,7 @@ impl<S: BucketStore> CheckedStore<S> {
         lengths.into_iter().map(|bytes| (0..bytes).map(|_| coins.random()).collect()).collect()
     }
 
-    /// Writes random bytes to `pieces` in one trip.
+    /// Writes random bytes to `pieces`, in one trip to the store and in the table.
     pub(crate) fn write(&mut self, pieces: &[Piece]) {
         let drawn = self.draw(pieces);
         for (piece, bytes) in pieces.iter().zip(&drawn) {

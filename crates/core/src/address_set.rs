@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::hint;
 use crate::memory::Region;
 
-/// A set of addresses, one bit each. Takes no memory for pages without members.
+/// A set of addresses, one bit each. With the feature `mmap`, pages without members take no memory.
 pub(crate) struct AddressSet {
     bits: Region,
     capacity: u64,

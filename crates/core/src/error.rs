@@ -75,7 +75,7 @@ impl Error {
         Self { is_advised: true, ..self }
     }
 
-    /// Whether the message says what to do next.
+    /// Whether the error was marked with [`Self::advised`].
     pub fn is_advised(&self) -> bool {
         self.is_advised
     }
@@ -140,8 +140,9 @@ pub enum StoreErrorKind {
 /// Maximum length, in characters, of a server's message that is shown to humans.
 const MESSAGE_CHARS_MAX: usize = 500;
 
-/// A server's message, made safe to show. Characters that could steer a terminal or reverse the
-/// text become spaces. A message longer than 500 characters is cut there, and `...` is added.
+/// A server's message, made safe to show. Letters, digits and printable ASCII stay. All other
+/// characters become spaces, because some of them could steer a terminal or reverse the text. A
+/// message longer than 500 characters is cut there, and `...` is added.
 pub fn sanitize_message(message: &str) -> String {
     let is_plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
     let mut chars = message.chars().map(|c| if is_plain(c) { c } else { ' ' });

@@ -9,7 +9,7 @@
 //! Subtrees are from Ren et al., ISCA'13; see also Tiny ORAM, section V-B.
 //!
 //! All three layouts are one formula with different constants. A layout is public: it depends only
-//! on the geometry.
+//! on the shape of the tree, the kind of layout and the alignment.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -66,7 +66,8 @@ impl Layout {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if `align_bytes` or `unit_bytes` is zero, a level has more
-    /// buckets than a binary tree has there, or the tree takes 2^63 bytes or more.
+    /// buckets than a binary tree has there, the tree has more than 42 levels, or it takes 2^63
+    /// bytes or more.
     pub fn new(shape: &TreeShape, kind: LayoutKind, align_bytes: u64) -> Result<Self, Error> {
         let levels = LevelSize::of(shape, align_bytes)?;
         match kind {
@@ -84,7 +85,7 @@ impl Layout {
         self.bytes
     }
 
-    /// The first byte of `bucket`.
+    /// The offset in bytes at which `bucket` starts.
     #[inline]
     pub fn offset(&self, bucket: BucketId) -> u64 {
         self.level(bucket.level()).offset(bucket.index())

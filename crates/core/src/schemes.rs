@@ -1,4 +1,4 @@
-//! The list of all schemes. All code that is needed once per scheme is generated from it.
+//! The lists of all schemes. All code that is needed once per scheme is generated from these lists.
 
 /// Passes a list of schemes to the macro `$callback`, one `Variant module` pair per scheme.
 ///

@@ -84,8 +84,9 @@ impl PointKind {
         (Self::ServersInRecovery, 20),
     ];
 
-    /// The kind of a point that was parsed from its name. Names do not distinguish all kinds, so
-    /// this is one of the kinds that fit.
+    /// The kind under which a replayed point is counted. Only deaths of the store or a server and
+    /// ends of links have kinds of their own here. A point with any other fault counts as a crash,
+    /// or, with several lives, as a crash in recovery.
     pub(crate) fn from_lives(lives: &[Life]) -> Self {
         let store_dies = |life: &Life| matches!(life.faults[..], [InjectedFault::StoreDiesAt(..)]);
         let of_station = |life: &Life| match life.faults[..] {
@@ -220,8 +221,8 @@ impl Group {
         (0..self.operations[lives - 1]).flat_map(at).collect()
     }
 
-    /// Lists the points at which the store's machine dies. Both lives end with a crash of the
-    /// client that loses all unsynced writes.
+    /// Lists the points at which the store's machine dies, in each of two lives. Each life ends
+    /// with a crash in which the client loses all its unsynced writes.
     fn store_dies(&self) -> Vec<Vec<Life>> {
         let at = |n| {
             Survival::MODES.map(|survival| {

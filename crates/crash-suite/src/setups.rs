@@ -1,4 +1,4 @@
-//! The volumes under test.
+//! The volumes under test: their names, schemes, devices and storage.
 
 mod range;
 mod raw;

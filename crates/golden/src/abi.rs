@@ -1,9 +1,9 @@
 //! The C interface, which `hw/dv/golden.h` declares. Only this module has `unsafe` code.
 //!
 //! A call returns 0 on success, 1 for a mismatch, 2 for misuse, and 3 after a panic. After a panic
-//! the model can no longer be used. [`golden_error`] has the text. A beat is one transfer on the
-//! bus. It is passed as 32 words of 32 bits, whatever the width of the bus, least significant word
-//! first: byte `i` of a beat is bits `8 i + 7` to `8 i`, as in the RTL.
+//! the model can no longer be used. [`golden_error`] returns the text of the last error. A beat is
+//! one transfer on the bus. It is passed as 32 words of 32 bits, whatever the width of the bus,
+//! least significant word first: byte `i` of a beat is bits `8 i + 7` to `8 i`, as in the RTL.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn golden_destroy(handle: *mut Handle) {
 }
 
 /// Returns the text of the model's last error, valid until the model's next call. If `handle` is
-/// null, returns the text of the last failed creation.
+/// null, returns the text of the last failed creation on this thread.
 ///
 /// # Safety
 /// `handle` comes from [`golden_create`], or is null.
@@ -242,7 +242,8 @@ pub unsafe extern "C" fn golden_tree_key(handle: *mut Handle, key: *mut u32) -> 
     }
 }
 
-/// Fills the memory with random commands before the controller starts.
+/// Runs at least `commands` random commands before the controller starts, which fill the memory:
+/// see [`Golden::warm_up`].
 ///
 /// # Safety
 /// `handle` comes from [`golden_create`], or is null.
@@ -272,7 +273,7 @@ pub unsafe extern "C" fn golden_start_counts(
     }
 }
 
-/// Draws and runs the next random command, and copies its fields.
+/// Draws and runs the next random command, and copies its fields except the data.
 ///
 /// # Safety
 /// `handle` comes from [`golden_create`], or is null. The other pointers point to their types.

@@ -73,7 +73,7 @@ pub(crate) struct Generator {
     mix: Mix,
     params: Params,
     hot: Vec<u64>,
-    /// Every address drawn uniformly so far. An address occurs once for each time it was drawn.
+    /// Every address drawn uniformly for a command so far, once for each draw.
     known: Vec<u64>,
     crowd_leaf: u64,
     /// Number of further blocks to map to `crowd_leaf`.
@@ -164,8 +164,9 @@ impl Generator {
         self.known[self.coins.random_range(0..self.known.len())]
     }
 
-    /// Draws the address of an absent block. Prefers a removed block, if eight draws find one.
-    /// `None` if eight further draws find no absent block at all.
+    /// Draws the address of an absent block. Prefers an address that was drawn before, such as that
+    /// of a removed block, if eight draws find one. `None` if eight further draws from all
+    /// addresses find no absent block.
     fn draw_absent(&mut self, blocks: &Blocks) -> Option<u64> {
         for _ in 0..if self.known.is_empty() { 0 } else { 8 } {
             let address = self.draw_known();

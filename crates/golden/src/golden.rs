@@ -33,8 +33,8 @@ pub struct Golden {
     memory: Rc<RefCell<Memory>>,
     blocks: Blocks,
     generator: Generator,
-    /// Source of random choices outside of commands, such as the first leaf of a block, and of all
-    /// choices of a warm-up.
+    /// Source of random choices outside of commands: the first leaf of a block, and the leaves of
+    /// background evictions in a warm-up.
     coins: StdRng,
     tape: Tape,
     expected: Expected,
@@ -155,8 +155,8 @@ impl Golden {
         self.commands
     }
 
-    /// Number of background evictions so far: dummy accesses in Path ORAM, unscheduled EO accesses
-    /// in RAW ORAM.
+    /// Number of background evictions so far, without the warm-up: dummy accesses in Path ORAM,
+    /// unscheduled EO accesses in RAW ORAM.
     pub fn background_evictions(&self) -> u64 {
         self.background_evictions
     }
@@ -177,7 +177,8 @@ impl Golden {
     /// Checks a write beat. Bytes without a strobe may have any value.
     ///
     /// # Errors
-    /// [`Problem::Mismatch`] if data or strobe differ.
+    /// [`Problem::Mismatch`] if data or strobe differ, or no write beat is expected.
+    /// [`Problem::Misuse`] if `data` is shorter than a beat.
     pub fn check_write_beat(&mut self, data: &[u8], strobe: u128) -> Result<(), Problem> {
         self.check_beat(data)?;
         self.expected.check_write_beat(data, strobe)
@@ -194,7 +195,8 @@ impl Golden {
     /// Checks the next beat that the memory of the test bench returns to the controller.
     ///
     /// # Errors
-    /// [`Problem::Mismatch`] if the engine read other data.
+    /// [`Problem::Mismatch`] if the engine read other data, or no read is outstanding.
+    /// [`Problem::Misuse`] if `data` is shorter than a beat.
     pub fn check_read_beat(&mut self, data: &[u8]) -> Result<(), Problem> {
         self.check_beat(data)?;
         self.expected.check_read_beat(data)
@@ -203,7 +205,8 @@ impl Golden {
     /// Checks a response beat.
     ///
     /// # Errors
-    /// [`Problem::Mismatch`] if data, status or flags differ.
+    /// [`Problem::Mismatch`] if data, status or flags differ, or no response is expected.
+    /// [`Problem::Misuse`] if the data is shorter than a beat.
     pub fn check_response(&mut self, beat: ResponseBeat<'_>) -> Result<(), Problem> {
         self.check_beat(beat.data)?;
         self.expected.check_response(beat)
@@ -276,7 +279,8 @@ impl Golden {
     /// no other blocks.
     ///
     /// # Errors
-    /// [`Problem::Mismatch`] if a beat, a block or its leaf differs.
+    /// [`Problem::Mismatch`] if a beat, a block or its leaf differs. [`Problem::Misuse`]
+    /// if the fresh engine cannot evict to its stash bound.
     pub fn check_image(&self, image: &Image) -> Result<(), Problem> {
         let zeros = vec![0; self.params.beat_bytes()];
         let memory = self.memory.borrow();
@@ -378,7 +382,8 @@ impl Golden {
         (root.map_or(0, |number| u64::from_be_bytes(*number)), self.evictions)
     }
 
-    /// Counts background evictions. In RAW ORAM they are EO accesses.
+    /// Adds background evictions to the number of EO accesses in RAW ORAM. Path ORAM has no such
+    /// number.
     fn count_evictions(&mut self, evictions: u64) {
         if self.params.scheme == SchemeKind::Raw {
             self.evictions += evictions;

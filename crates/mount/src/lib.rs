@@ -10,9 +10,9 @@
 //! If memory is short, an allocation may wait until dirty pages are written back. If the process
 //! serves the file system that owns these pages, it waits for itself, and the file system hangs for
 //! ever. A serving process should therefore call [`exempt_from_reclaim`] before it starts any
-//! thread. The kernel refuses this without `CAP_SYS_RESOURCE`. Then [`refuse_deadlock`] refuses the
-//! only case in which the kernel is known to wait: a limited memory cgroup of version 1. See
-//! `docs/adr/0019-mounts-in-memory-cgroups.md`.
+//! thread. The kernel refuses this without `CAP_SYS_RESOURCE`. In that case, [`refuse_deadlock`]
+//! detects the only known case in which the kernel waits: a limited memory cgroup of version 1 (see
+//! `docs/adr/0019-mounts-in-memory-cgroups.md`).
 
 mod emptiness;
 pub mod fuse;

@@ -1,4 +1,4 @@
-//! Loop devices: files as block devices.
+//! Attaches files to loop devices, which show them as block devices, and detaches them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -73,7 +73,8 @@ impl Registry {
         Self::at(&parent.join("oblivio"))
     }
 
-    /// Opens a registry in `directory`, which only this user may be able to write.
+    /// Opens a registry in `directory`, and creates the directory if necessary. Other users must
+    /// not be able to write to the directory.
     ///
     /// # Errors
     /// If the directory cannot be created.
@@ -85,7 +86,7 @@ impl Registry {
     }
 
     /// Registers that this process serves `directory`. Removes the mounts and devices that dead
-    /// processes left there.
+    /// processes in this registry left on any directory.
     ///
     /// # Errors
     /// If a process already serves `directory`, `directory` does not exist, a mount there would

@@ -1,4 +1,4 @@
-//! Sockets to listen on.
+//! Binds the socket to listen on: a Unix socket that only its owner can use, or a TCP socket.
 
 use std::fs;
 use std::io;

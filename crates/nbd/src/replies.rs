@@ -1,4 +1,4 @@
-//! Replies from the disk to the client.
+//! Writes the disk's answers to the client as replies, several in one system call.
 
 use std::io::IoSlice;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Requests from the client to the disk.
+//! Reads a client's requests and submits them to the disk, within the client's budgets.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

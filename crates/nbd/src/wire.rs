@@ -361,7 +361,8 @@ pub fn push_simple_reply(out: &mut Vec<u8>, cookie: u64, error: Option<Errno>) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IsLast(pub bool);
 
-/// Appends the header of a data chunk for `offset`; `bytes` bytes of data follow it.
+/// Appends the header of a data chunk for `offset`; `bytes` bytes of data follow it. If `bytes` is
+/// 0, the chunk has neither an offset nor data.
 pub fn push_data_chunk(out: &mut Vec<u8>, cookie: u64, is_last: IsLast, offset: u64, bytes: usize) {
     if bytes == 0 {
         return push_chunk_head(out, chunk::NONE, cookie, is_last, 0);

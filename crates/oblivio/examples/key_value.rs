@@ -1,9 +1,9 @@
-//! A key-value store whose memory accesses reveal nothing: each request is one access, whatever it
-//! does.
+//! A key-value store whose memory accesses reveal nothing: each request takes exactly one access,
+//! whether it reads, writes or removes an entry.
 //!
 //! The hash of a key selects a block, which holds a few entries. `get`, `put` and `remove` take one
-//! access each, whether or not the key exists. An observer of memory learns the number of requests,
-//! and nothing else.
+//! access each, whether or not the key exists. An observer of the array's memory learns only the
+//! number and the times of the requests.
 
 #![allow(
     clippy::print_stdout,
@@ -67,7 +67,8 @@ impl Store {
         })
     }
 
-    /// The single access of a request. A free entry has a key of zeros.
+    /// Makes the single access of a request, which passes the block of `key` to `change`. Refuses a
+    /// key of zeros, because zeros mark a free entry.
     fn visit(
         &mut self,
         key: &[u8; KEY_BYTES],

@@ -34,7 +34,7 @@ const BUCKETS: TableDefinition<'_, (u16, u8, u64), &[u8]> = TableDefinition::new
 struct RedbStore {
     database: Database,
     shapes: Vec<TreeShape>,
-    /// The pieces of one trip, one after the other, and the span of each.
+    /// The pieces of the current read or write, one after the other. `spans` locates each piece.
     buffer: Vec<u8>,
     spans: Vec<Span>,
 }
@@ -50,7 +50,8 @@ impl RedbStore {
         Ok(Self { database, shapes, buffer: Vec::new(), spans: Vec::new() })
     }
 
-    /// Makes room for the pieces. Refuses a piece that is in no tree before anything is done.
+    /// Lays out a zeroed `buffer` for the pieces. Fails if a piece is in no tree; nothing was read
+    /// or written then.
     fn place(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.spans.clear();
         let mut start = 0;

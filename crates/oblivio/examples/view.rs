@@ -23,7 +23,7 @@ const REQUESTS: u64 = 4000;
 const ROWS: usize = 20;
 const COLUMNS: usize = 16;
 
-/// Number of reads by time (row) and leaves (column).
+/// Number of paths read, by time (row) and leaves (column).
 type Picture = [[u64; COLUMNS]; ROWS];
 
 /// Records what storage sees of the requests.
@@ -45,7 +45,8 @@ fn record(address_of: impl Fn(u64) -> u64) -> Result<Vec<Event>, Box<dyn Error>>
     Ok(seen.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Counts the buckets at the end of each path that was read. Their index is the leaf.
+/// Counts the paths that were read, by time and leaf. The deepest bucket of a path has the leaf as
+/// its index.
 fn draw(seen: &[Event]) -> Picture {
     let reads = seen.iter().filter(|event| event.operation == Operation::Read);
     let buckets: Vec<_> =

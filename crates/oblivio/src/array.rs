@@ -99,8 +99,9 @@ impl Array {
         self.access(&mut [Access { address, op: Op::Update(&mut change) }])
     }
 
-    /// Serves a batch in order, with one access for each entry. If the stash is over its bound,
-    /// evictions come first: storage sees them, and they depend on leaves alone.
+    /// Serves a batch in order, with one access for each entry (more with [`Positions::InTree`]).
+    /// If the stash is over its bound, evictions come first: storage sees them, and they depend on
+    /// leaves alone.
     ///
     /// # Errors
     /// [`Input`](ErrorKind::Input) for an address past the end, or a buffer whose length is not the

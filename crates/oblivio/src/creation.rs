@@ -60,8 +60,8 @@ impl Creation<'_> {
     ///
     /// # Errors
     /// Any kind. On an error, removes the new storage, unless another process has replaced it
-    /// meanwhile, and all files in a client's directory that was missing or empty before. If
-    /// storage cannot be removed, the error says so.
+    /// meanwhile. Also removes all files in a client's directory that was empty before, and a
+    /// client's directory that was missing before. If storage cannot be removed, the error says so.
     pub fn make<T>(
         self,
         coins: Coins,

@@ -11,7 +11,8 @@ use rustix::process::geteuid;
 use crate::error::{Error, ErrorKind};
 
 /// The default client's directory of a volume: `$XDG_STATE_HOME/oblivio/ID`, or
-/// `~/.local/state/oblivio/ID` without that variable. `None` for a user without a home directory.
+/// `$HOME/.local/state/oblivio/ID` if `XDG_STATE_HOME` is not an absolute path. `None` if `HOME` is
+/// needed and not set.
 pub fn client_directory(volume: VolumeId) -> Option<PathBuf> {
     let id: String = volume.0.iter().map(|byte| format!("{byte:02x}")).collect();
     let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -44,7 +45,8 @@ pub fn create(directory: &Path) -> Result<FsStateDir, Error> {
     FsStateDir::create(directory).map_err(with_advice)
 }
 
-/// Adds advice to an error: how to name another directory, and whose home directory was searched.
+/// Adds advice to an error: how to name another directory and, for root, in whose home directory it
+/// may lie.
 fn with_advice(error: VolumeError) -> Error {
     let whose = if geteuid().is_root() {
         ". Under sudo, it may lie in the home directory of root, or of the user who called sudo"

@@ -215,7 +215,8 @@ impl Location {
         }
     }
 
-    /// A file that `self` and `other` both use, by its path in `self`.
+    /// A file that `self` and `other` both use, by its path in `self`. `None` if there is no such
+    /// file, or if either location is on share servers.
     pub fn shared_file(&self, other: &Self) -> Option<&Path> {
         match (self, other) {
             (Self::Store(store), Self::Store(other)) => store.shared_file(other),

@@ -31,8 +31,9 @@ pub struct UnlockedStore {
     pub owner: Unlocked,
     /// Path of the client's directory.
     pub state: PathBuf,
-    /// The client's directory. It was locked before the store was opened to write. It is open
-    /// read-only if [`UnlockRequest::newer`] is [`LeaveOut`](NewerCopies::LeaveOut).
+    /// The client's directory, locked. On servers, it was locked before the store was opened to
+    /// write. It is open read-only if the store is, or if [`UnlockRequest::newer`] is
+    /// [`LeaveOut`](NewerCopies::LeaveOut).
     pub dir: FsStateDir,
 }
 
@@ -164,8 +165,8 @@ fn options_while_in_use() -> StoreOptions {
 }
 
 impl UnlockRequest<'_> {
-    /// Opens the store, and unlocks its superblock. `secret` is called once, after a superblock was
-    /// found.
+    /// Opens the store, and unlocks its superblock. `secret` is called at most once, and only after
+    /// a superblock was found.
     ///
     /// # Errors
     /// Errors of the store, of the superblock, of the client's directory, and of `secret`.
@@ -264,14 +265,15 @@ impl UnlockRequest<'_> {
         &self,
         secret: impl FnOnce() -> Result<Secret, E>,
     ) -> Result<(Unlocked, Condition), E> {
-        // Before the prompt for a secret.
+        // Report a missing superblock before the prompt for a secret.
         read_public(self.location)?;
         let OpenedStore { mut store, condition } =
             self.location.open(&options_while_in_use()).map_err(convert)?;
         Ok((self.owner_of(&mut store, condition.is_cut_off, secret)?, condition))
     }
 
-    /// Unlocks the volume in a store that is open for inspection or for reading.
+    /// Unlocks the volume in a store that is open for inspection or for reading. `is_cut_off` is
+    /// the field of the store's [`Condition`].
     ///
     /// # Errors
     /// Errors of the superblock, and of `secret`; [`Locked`](ErrorKind::Locked) while another

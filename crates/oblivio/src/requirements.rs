@@ -4,8 +4,8 @@ use oblivio_store::StoreKind;
 use oblivio_volume::ArrayRequirements;
 use oblivio_volume::schemes::{self, SCHEMES};
 
-/// Bytes of a block on share servers: each access also moves a select vector, whose length does not
-/// depend on the block.
+/// Bytes of a block on share servers. Blocks are large because each access also sends a select
+/// vector, whose length does not depend on the size of a block.
 const BLOCK_BYTES_OF_SHARES: u32 = 128 << 10;
 
 /// The defaults of a disk of `bytes` bytes on storage of this kind, with the scheme for that kind.

@@ -48,7 +48,7 @@ impl VolumeLocation {
     /// The volume at a path, or at a URL as for the program `oblivio`: see [`Location`].
     ///
     /// # Errors
-    /// [`Input`](crate::ErrorKind::Input) for an invalid URL.
+    /// [`Input`](crate::ErrorKind::Input) for an empty location or an invalid URL.
     pub fn new(location: impl AsRef<OsStr>) -> Result<Self, Error> {
         Ok(Self {
             location: Location::parse(location.as_ref())?,

@@ -265,7 +265,8 @@ fn two_volumes_of_one_secret_have_nothing_in_common() {
     assert_eq!(kind(swapped.open(&secret(1))), ErrorKind::State);
 }
 
-/// If two creations use one directory at once, at least one succeeds, and its volume opens.
+/// If two creations use one directory at once, at least one succeeds, and at least one volume opens
+/// afterwards.
 #[test]
 fn two_creations_with_one_directory_at_once_do_not_destroy_each_other() {
     for _ in 0..20 {
@@ -366,8 +367,8 @@ fn options_that_no_volume_in_use_can_have_are_refused_first() {
     assert!(fs::read(world.path("disk")).unwrap() == before, "storage must be unchanged");
 }
 
-/// Unlocking locks the directory before it takes over the volume, so no other client can use the
-/// directory in between.
+/// An unlocked volume holds the lock of the client's directory, exclusively if it may write. So no
+/// other client can use the directory before the volume is opened.
 #[test]
 fn an_unlocked_volume_holds_the_lock_of_its_directory() {
     let world = World::new();

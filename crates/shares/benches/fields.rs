@@ -49,7 +49,7 @@ fn inner_product<F: Field>(bencher: Bencher, block_bytes: usize) {
     });
 }
 
-/// Measures memory bandwidth: reads the same bytes, and computes only their XOR.
+/// Measures memory bandwidth: reads [`STORED_BYTES`] bytes, and computes only their XOR.
 #[divan::bench(sample_count = 5)]
 fn reading_alone(bencher: Bencher) {
     let stored = drawn::<Gf256>(STORED_BYTES);

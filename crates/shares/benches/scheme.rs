@@ -108,7 +108,8 @@ impl World {
     }
 }
 
-/// Measures an access: reading a block and writing it back.
+/// Measures an access: reading a block and writing it back. If an eviction is due before the
+/// access, its time is included.
 #[divan::bench(args = [BenchShape::Small, BenchShape::Large], sample_count = 50, sample_size = 1)]
 fn access(bencher: Bencher, shape: BenchShape) {
     let mut world = World::new(shape);

@@ -191,8 +191,8 @@ mod tests {
     }
 
     /// No honest server is named as wrong. *t* liars add their elements of a code word to their
-    /// answers, so that the sum may be close to a false code word. The code word also differs from
-    /// zero at honest servers.
+    /// answers, so that all answers together may come close to a false code word. The added code
+    /// word may also be nonzero at honest servers, which do not add their elements.
     #[test]
     fn no_honest_server_is_named_however_t_servers_lie() {
         use crate::field::Gf256;
@@ -216,7 +216,8 @@ mod tests {
                     let word = numbers.iter().map(|at| value::<Gf256>(&of, &values, *at).unwrap());
                     let word: Vec<_> = word.collect();
                     for liars in choices(servers, parties.colluding()) {
-                        // Zeros are shares of degree t, for example.
+                        // Begin with correct shares: of degree 2t, or, as an example of degree t,
+                        // zeros.
                         let mut claimed = if enough == parties.for_product() {
                             answers.clone()
                         } else {

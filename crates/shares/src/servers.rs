@@ -29,7 +29,7 @@ pub enum Patience {
 /// - [`ask`](Self::ask) is one round trip. Each server handles its requests in order.
 /// - A request is sent as [`Request::encode_in`] encodes it. A lost link may deliver it twice. The
 ///   scheme ensures that a repeated request changes nothing.
-/// - **Trust.** The servers are untrusted, as any storage.
+/// - **Trust.** The servers are untrusted, like any storage.
 pub trait ShareServers {
     /// The number of servers.
     fn count(&self) -> usize;

@@ -173,15 +173,15 @@ fn fresh_seed(coins: &mut dyn CryptoRng) -> Seed {
 }
 
 /// Recovers the secret from the shares of servers `numbers`. One more share than the degree of the
-/// polynomial is needed. `None` if there are no shares, two shares of one server, or shares of
-/// different lengths.
+/// polynomial is needed. `None` if there are no shares, not exactly one share for each number, two
+/// shares of one server, or shares of different lengths.
 pub fn recover<F: Field>(numbers: &[u8], shares: &[&[F::Element]]) -> Option<Vec<F::Element>> {
     // Alg. 1, Recover, steps 2 and 3: interpolate, and evaluate at 0.
     value::<F>(numbers, shares, 0)
 }
 
-/// Computes the share of `server` from *t* + 1 other shares. `None` if there are no shares, two
-/// shares of one server, or shares of different lengths.
+/// Computes the share of `server` from *t* + 1 other shares. `None` if there are no shares, not
+/// exactly one share for each number, two shares of one server, or shares of different lengths.
 pub fn share_of_another<F: Field>(
     numbers: &[u8],
     shares: &[&[F::Element]],
@@ -190,7 +190,8 @@ pub fn share_of_another<F: Field>(
     value::<F>(numbers, shares, server)
 }
 
-/// Interpolates the polynomial through these values, and evaluates it at `at`.
+/// Interpolates the polynomial whose values at the points `numbers` are `shares`, and evaluates it
+/// at `at`. `None` in the same cases as [`recover`].
 pub(crate) fn value<F: Field>(
     numbers: &[u8],
     shares: &[&[F::Element]],
@@ -340,7 +341,7 @@ pub(crate) mod tests {
             for j in (0..values.len()).filter(|j| *j != i) {
                 let distance = F::subtract(F::place(i as u8), F::place(j as u8));
                 let scale = F::inverse(distance).unwrap();
-                // times (x − j) / (i − j)
+                // Multiply the term by (x − j) / (i − j).
                 let minus_j = F::subtract(F::ZERO, F::place(j as u8));
                 for k in (0..term.len()).rev() {
                     let below = if k > 0 { term[k - 1] } else { F::ZERO };

@@ -49,12 +49,12 @@ impl Preset {
 
     /// The base-2 logarithm of a bound on the probability that an eviction overflows a bucket.
     ///
-    /// During an eviction, a destination holds blocks from two evictions. As the sibling of an
-    /// earlier eviction, it received its half of the source's blocks. As the destination, it
-    /// receives its half of the blocks that have arrived in the source since. Each of *A* · 2^*h*
-    /// accesses mapped a block to it with probability 2^-*h*, so it holds *A* blocks on average.
-    /// This is Chernoff's bound for that average. Lemma 4.1 assumes half the average, which is
-    /// right [between evictions](Self::lemma_log2).
+    /// During an eviction, a destination at level *h* holds blocks from two evictions. As the
+    /// sibling of an earlier eviction, it received its half of the source's blocks. As the
+    /// destination, it receives its half of the blocks that have arrived in the source since. Each
+    /// of *A* · 2^*h* accesses mapped a block to it with probability 2^-*h*, so it holds *A* blocks
+    /// on average. This is Chernoff's bound for that average. Lemma 4.1 assumes half the average,
+    /// which is right [between evictions](Self::lemma_log2).
     pub fn overflow_log2(self) -> f64 {
         let (more, mean) = (f64::from(self.slots) + 1.0, f64::from(self.accesses));
         (more - mean + more * (mean / more).ln()) * std::f64::consts::LOG2_E
@@ -162,9 +162,9 @@ impl Tree {
         Leaf(leaf.0 ^ 1 << (self.height - 1))
     }
 
-    /// Whether a bucket below the root holds blocks after `evictions` evictions. A leaf holds
-    /// blocks after the first eviction of a path through its parent. Any other bucket holds blocks
-    /// if the last path that was evicted through its parent went on to its sibling.
+    /// Whether a bucket below the root may hold blocks after `evictions` evictions. A leaf may hold
+    /// blocks after the first eviction of a path through its parent. Any other bucket may hold
+    /// blocks if the last path that was evicted through its parent went on to its sibling.
     pub fn is_in_use(self, bucket: BucketId, evictions: u64) -> bool {
         let (level, index) = (bucket.level(), bucket.index());
         let above = (1u64 << (level - 1)) - 1;

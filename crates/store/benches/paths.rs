@@ -74,7 +74,7 @@ fn path_to(leaf: u64) -> [Piece; PIECES] {
     })
 }
 
-/// The offsets of the pieces of the path to leaf `leaf`, in a file that stores one level after the
+/// The file offsets of the pieces on the path to `leaf`, if the file stores one level after the
 /// other.
 fn offsets(leaf: u64) -> [u64; PIECES] {
     std::array::from_fn(|i| {

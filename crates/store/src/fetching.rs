@@ -54,8 +54,8 @@ fn joined(first: &Fetch, second: &Fetch) -> Option<Fetch> {
 }
 
 impl Fetching {
-    /// Whether most requests of the latest trip missed the page cache, so that announcing reads is
-    /// worthwhile.
+    /// Whether the latest trip showed a cold page cache, so that announcing reads is worthwhile:
+    /// most of the requests that it tried in the cache were missed.
     pub(crate) fn is_cold(&self) -> bool {
         self.is_cold
     }

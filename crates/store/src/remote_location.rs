@@ -104,7 +104,8 @@ impl fmt::Display for RemoteLocation {
 pub const NO_KEY: &str =
     "missing &key=FILE (the client's key file; `oblivio key client` creates it)";
 
-/// Parses the parameters `known`, which are separated by `&`. Each occurs at most once. A value may
+/// Parses the parameters of a URL, which are separated by `&`. Returns the values in the order of
+/// the names `known`, `None` for a missing parameter. Each parameter may occur once. A value may
 /// contain `=`.
 ///
 /// # Errors

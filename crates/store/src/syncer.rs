@@ -42,7 +42,7 @@ impl Syncer {
         }
     }
 
-    /// Returns once all writes so far are durable.
+    /// Returns once all writes so far are durable. Fails if this sync or an earlier one failed.
     pub(crate) fn finish(&self) -> io::Result<()> {
         let thread_ended = || io::Error::other("the sync thread has ended");
         let (done, outcome) = channel();

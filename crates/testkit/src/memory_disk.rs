@@ -48,7 +48,8 @@ pub struct Shared {
     pub flushes: AtomicU64,
     /// Number of writes so far that had to be durable.
     pub durable_writes: AtomicU64,
-    /// Number of bytes trimmed so far.
+    /// Number of bytes in successful trim requests so far, including parts of blocks, which keep
+    /// their contents.
     pub trimmed_bytes: AtomicU64,
     /// Number of bytes zeroed so far.
     pub zeroed_bytes: AtomicU64,

@@ -20,7 +20,8 @@ pub struct ShareDisk(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     files: BTreeMap<String, Content>,
-    /// Number of writes and syncs until the machine dies. `None` if it stays alive.
+    /// Number of steps until the machine dies: writes, syncs, and openings or replacements of
+    /// files. `None` if it stays alive.
     left: Option<u64>,
     power_losses: u64,
     /// The file whose syncs fail.
@@ -36,7 +37,8 @@ struct Content {
 }
 
 impl ShareDisk {
-    /// Makes the machine die after `steps` more writes and syncs. All later operations fail.
+    /// Makes the machine die after `steps` more writes, syncs, and openings or replacements of
+    /// files. All later ones fail; reads still work.
     pub fn dies_after(&self, steps: u64) {
         self.0.lock().unwrap().left = Some(steps);
     }
@@ -70,13 +72,13 @@ impl ShareDisk {
         }
     }
 
-    /// Makes syncs of file `name` fail until called with `None`. A failed sync drops the unsynced
-    /// writes.
+    /// Makes syncs of file `name` fail until called with `None`. After a failed sync, reads still
+    /// show the unsynced writes, but no later sync makes them durable.
     pub fn fail_syncs_of(&self, name: Option<&'static str>) {
         self.0.lock().unwrap().failing = name;
     }
 
-    /// Creates a new disk with equal contents.
+    /// Creates a new disk with equal contents, all of them durable.
     pub fn copy(&self) -> Self {
         let state = self.0.lock().unwrap();
         let copy = |(name, Content { now, .. }): (&String, &Content)| {

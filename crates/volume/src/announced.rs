@@ -13,8 +13,8 @@
 //!
 //! - *Crash before the anchor is durable*: storage shows this anchor or the previous one. No
 //!   eviction was repeated.
-//! - *Crash after it*: the next opening finds the anchor it announced and announces the same one,
-//!   because it repeats the same evictions.
+//! - *Crash after the anchor is durable*: storage shows it. The next opening finds it in the file
+//!   and announces it again, because the opening repeats the same evictions.
 //! - *After the checkpoint that ends the opening*: its number is higher. The file is obsolete and
 //!   is removed.
 

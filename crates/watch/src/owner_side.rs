@@ -1,4 +1,4 @@
-//! The owner's activity. Secret.
+//! Counts the owner's requests to the disk, and lists the first ones of each frame. Secret.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

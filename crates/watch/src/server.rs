@@ -50,8 +50,8 @@ const HEADERS: [(&str, &str); 6] = [
 /// Listens at `address`, before the disk is open.
 ///
 /// # Errors
-/// [`WatchError::NotLoopback`] if other machines can reach the address, [`WatchError::Listen`],
-/// [`WatchError::Randomness`].
+/// [`WatchError::NotLoopback`] if other machines can reach the address, [`WatchError::Listen`] if
+/// listening fails, and [`WatchError::Randomness`] if the system provides no random numbers.
 pub fn bind(address: SocketAddr, limits: WatchLimits) -> Result<BoundWatch, WatchError> {
     if !address.ip().is_loopback() {
         return Err(WatchError::NotLoopback(address));
@@ -84,7 +84,7 @@ impl BoundWatch {
     /// Starts serving the page of a disk.
     ///
     /// # Errors
-    /// [`WatchError::Threads`].
+    /// [`WatchError::Threads`] if the server's thread cannot be started.
     pub fn serve(self, shown: Shown) -> Result<WatchServer, WatchError> {
         let Self { listener, address, tokens, limits } = self;
         let url = Zeroizing::new(format!("http://{address}/{}/", tokens.ticket.as_str()));

@@ -1,4 +1,4 @@
-//! The view of storage. Public.
+//! Counts what storage sees, and lists the first visits of buckets of each frame. Public.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

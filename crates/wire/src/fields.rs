@@ -71,7 +71,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Appends a string with a length prefix. Longer strings are cut to [`TEXT_BYTES_MAX`].
+/// Appends a string with a length prefix. A string longer than [`TEXT_BYTES_MAX`] bytes is cut at
+/// the last character boundary within this length.
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     let mut bytes = text.len().min(TEXT_BYTES_MAX);
     while !text.is_char_boundary(bytes) {

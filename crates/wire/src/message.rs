@@ -2,7 +2,7 @@
 //!
 //! A connection is for one volume. The client sends [`Request::Hello`] first, opens a volume once
 //! the server has answered, and then sends requests without waiting for answers. The server handles
-//! requests one after the other, in their order, and answers each request.
+//! requests one after the other, in their order, and answers each request except [`Request::Deal`].
 
 use bytes::Bytes;
 use oblivio_core::StoreErrorKind;
@@ -63,8 +63,8 @@ pub enum Request {
         /// The mode in which to open the volume.
         mode: OpenMode,
     },
-    /// Continues a session after its connection was lost. Fails if another client has since opened
-    /// the volume for writing.
+    /// Continues a session after its connection was lost. Fails if the volume was opened for
+    /// writing since.
     Resume {
         /// The name of the volume.
         name: String,
@@ -182,8 +182,8 @@ pub enum Answer {
 /// An opened volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opened {
-    /// The session number: 0 for a reader, otherwise greater than the number of each earlier
-    /// opening for writing.
+    /// The session number: 0 for a reader. For a writer, greater than the number of each earlier
+    /// session, or the number of the resumed session.
     pub session: u64,
     /// A random number that the server draws when it opens the store. While the number stays the
     /// same, no write has been lost. If it changes, all unflushed writes may be lost.
@@ -203,7 +203,7 @@ pub struct Opened {
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The number of the request; 0 before a volume is opened.
+    /// The number of the request; 0 if the request has no number or could not be parsed.
     pub number: u64,
     /// The kind of the failure, for programs.
     pub kind: FailureKind,

@@ -20,7 +20,7 @@ pub(crate) struct ClientVolumesModel {
 struct Open {
     name: String,
     role: Role,
-    /// Whether another connection has opened the volume for writing since.
+    /// Whether another connection has opened the volume for writing since this one opened it.
     is_fenced: bool,
 }
 

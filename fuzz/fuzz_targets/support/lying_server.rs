@@ -56,7 +56,7 @@ impl LyingServer {
         Self(Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }))
     }
 
-    /// Whether an answer was wrong. A broken link is not a lie.
+    /// Whether an answer was wrong. Broken links, restarts and missing answers are not lies.
     pub(crate) fn has_lied(&self) -> bool {
         self.state().has_lied
     }

@@ -8,7 +8,8 @@ use oblivio_volume::device::{BlockDevice, DiskOp, Request};
 pub const DISK_BYTES: usize = 1 << 14;
 const REQUEST_BYTES_MAX: u32 = 1 << 12;
 
-/// A disk that answers at once. Panics on requests beyond its end.
+/// A disk that answers at once. Panics on requests beyond its end, and on reads and writes of more
+/// than `REQUEST_BYTES_MAX` bytes.
 pub struct SmallDisk {
     contents: Mutex<Vec<u8>>,
     requests: AtomicU64,

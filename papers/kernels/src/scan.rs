@@ -20,8 +20,8 @@ pub(crate) struct Args {
     work: u32,
 }
 
-/// Reads all words `rounds` times. After every `per_result` words, stores the sum so far, unless
-/// `per_result` is 0.
+/// Reads all words `rounds` times. After every `per_result` words, and after the last word of a
+/// round, stores the sum so far. Stores nothing if `per_result` is 0.
 pub(crate) fn run(args: &Args) -> u64 {
     let input = array(words(args.kib));
     let per_result = if args.per_result == 0 { input.len() } else { args.per_result };

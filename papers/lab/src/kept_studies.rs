@@ -1,4 +1,4 @@
-//! Saved studies: initial trees, and interrupted runs.
+//! Saved studies ([`Study`]: the state of a simulated ORAM): initial trees, and interrupted runs.
 //!
 //! Errors of the storage never fail a run. An unusable saved study is reported and recreated; a
 //! failure to save is reported.

@@ -1,4 +1,5 @@
-//! The experiments of Oblivio: statements of papers, measured on the engine.
+//! The experiments of Oblivio: statements of papers, tested on the engine, on simulators and by
+//! models.
 //!
 //! Each experiment is a module with a type that implements [`Experiment`]: its parameters, a `run`
 //! that gives results, and conversions of results to a file, tables, figures and plots. The same

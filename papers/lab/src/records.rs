@@ -1,5 +1,5 @@
 //! Records of runs. Each record is a line of JSON, written when its run ends, so that an
-//! interrupted experiment continues.
+//! interrupted experiment can continue.
 
 use std::io::{Read, Write};
 
@@ -38,7 +38,8 @@ pub trait Host<R>: Sync {
     /// Shows a text about the expected amount of work, before the work begins.
     fn foreseen(&self, _text: &str) {}
 
-    /// Shows a remark about an unexpected state that was repaired.
+    /// Shows a remark about a problem that does not stop the experiment, such as a missing run or
+    /// an unusable saved tree.
     fn remark(&self, _text: &str) {}
 
     /// The name of this machine.

@@ -344,7 +344,8 @@ fn assert_verdicts_in_the_documentation(figures: &[Figure]) {
     }
 }
 
-/// Checks that a committed figure that differs gives the same reasons as a new run.
+/// Checks that the committed figure `id` gives exactly the reasons `reasons`, if it differs from
+/// the paper.
 fn assert_has_the_reasons(figures: &[Figure], id: &str, reasons: &[impl AsRef<str>]) {
     let figure = figures.iter().find(|figure| figure.id == id);
     for figure in figure.into_iter().filter(|figure| figure.verdict() == Verdict::Differs) {

@@ -1,5 +1,5 @@
 //! Measures paths per second of the functional mode, and a lower bound on the time of a path: reads
-//! and writes of as many slots at random positions, without an ORAM. Run all with `cargo bench -p
+//! and writes of all slots on random paths, without an ORAM. Run all with `cargo bench -p
 //! oblivio-sim --bench functional`, or leaf level 20 only with `-- 20`. Level 24 takes 1.4 GB, and
 //! a minute to fill.
 

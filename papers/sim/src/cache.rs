@@ -68,7 +68,7 @@ impl Cache {
     }
 
     /// Inserts `line` as the most recently used line of its set. The line must not be cached yet.
-    /// Returns the LRU line of the set if that had to be evicted.
+    /// If the set was full, returns its LRU line, which is evicted.
     pub fn insert(&mut self, line: u64, dirty: bool) -> Option<Victim> {
         let set = self.set_mut(line);
         debug_assert!(!set.iter().any(|held| is(held, line)), "a line is in a cache once");
@@ -138,7 +138,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the cache with a model: a list of all lines in the order of their last use.
+        /// Compares the cache with a model: a list of the cached lines in the order of their last
+        /// use, from which the oldest line of a full set is evicted.
         #[test]
         fn it_is_a_list_in_order_of_use(
             uses in prop::collection::vec((0u64..24, any::<bool>()), 0..300)

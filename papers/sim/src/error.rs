@@ -19,7 +19,8 @@ pub enum SimError {
     /// detect it.
     #[error("illegal DRAM command (a defect of the simulator): {0}")]
     Command(String),
-    /// A saved study is missing or damaged. The message says why.
+    /// A saved study cannot be read, is damaged, or belongs to another specification, seed or
+    /// version of the program. The message says which.
     #[error("{0}")]
     Saved(String),
     /// The output cannot be written.

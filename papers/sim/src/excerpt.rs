@@ -3,8 +3,8 @@
 /// The maximum number of characters shown of a line. Lines written by people are shorter.
 const SHOWN: usize = 200;
 
-/// Cuts each line of `message` after 200 characters. Parsers name the position in the file before
-/// the quoted text, so the position remains.
+/// Cuts each line of `message` after 200 characters, and marks the cut with `…`. Parsers name the
+/// position in the file before the quoted text, so the position remains.
 #[must_use]
 pub fn cut_lines(message: &str) -> String {
     let cut = |line: &str| match line.char_indices().nth(SHOWN) {

@@ -1,8 +1,8 @@
 //! A simulator of ORAM in a secure processor.
 //!
-//! A [`trace`] lists a program's misses in the first-level cache. They pass through a [`processor`]
-//! with its last-level [`cache`], a [`controller`] made of the engine itself, and [`dram`]. So the
-//! scheme code that serves volumes is timed here in cycles (IR-ORAM, section V).
+//! A [`trace`] lists the misses and write-backs of a program's first-level cache. They pass through
+//! a [`processor`] with its last-level [`cache`], a [`controller`] made of the engine itself, and
+//! [`dram`]. So the scheme code that serves volumes is timed here in cycles (IR-ORAM, section V).
 //!
 //! All results follow from the inputs and a seed. The simulator uses no clock and no other
 //! randomness.

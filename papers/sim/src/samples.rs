@@ -1,8 +1,9 @@
 //! Short sample traces. They suffice to try the simulator, but are too short for measurements.
 
-/// Names and compressed traces, for [`Trace::read`](crate::trace::Trace::read). The traces named
-/// after programs of IR-ORAM's Table II imitate these programs. `sjeng` is a SPEC06 trace that
-/// comes with Ramulator 1.0, under its licence.
+/// The name and the compressed file of each sample, for
+/// [`Trace::read`](crate::trace::Trace::read). Each sample except `sjeng` imitates the program of
+/// IR-ORAM's Table II after which it is named. `sjeng` is a SPEC06 trace that comes with Ramulator
+/// 1.0, under the licence of Ramulator.
 pub const SAMPLES: [(&str, &[u8]); 14] = [
     ("gcc", include_bytes!("../samples/gcc.trace.gz")),
     ("mcf", include_bytes!("../samples/mcf.trace.gz")),

@@ -16,7 +16,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Parses the arguments. An error names the argument.
+    /// Parses the arguments. Every argument except `out` has a default. An error names the
+    /// argument.
     pub(crate) fn parse<'a>(arguments: impl Iterator<Item = &'a str>) -> Result<Self, String> {
         let mut output = None;
         let mut records_max = 2_000_000;

@@ -127,8 +127,8 @@ unsafe extern "C" fn on_translation(_plugin: u64, block: *mut Block) {
     }
 }
 
-/// Records an access. `to_come` is the number of instructions of the block that follow and that the
-/// counter already includes.
+/// Records an access of an instruction. `to_come` is the number of instructions that follow it in
+/// its block. The counter already includes them.
 extern "C" fn on_access(_cpu: c_uint, info: u32, address: u64, to_come: *mut c_void) {
     let instruction = INSTRUCTIONS.load(Ordering::Relaxed) - to_come.addr() as u64;
     let bytes = 1 << qemu_plugin_mem_size_shift(info);

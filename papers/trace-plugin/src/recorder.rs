@@ -11,7 +11,7 @@ use oblivio_sim::recording::{Access, FirstLevel};
 
 use crate::arguments::Arguments;
 
-/// The number of records that are buffered and then written at once.
+/// The number of buffered records at which the buffer is written to the file.
 const RECORDS_PER_PIECE: usize = 4096;
 
 /// The number of instructions after which the next access updates the header, so that a warm-up
@@ -25,6 +25,7 @@ pub(crate) struct Recorder {
     pending: Vec<u8>,
     progress: Progress,
     records_max: u64,
+    /// The number of instructions after which the next access updates the header.
     header_is_due: u64,
     /// The id of the recording process. Its forked children do not record.
     process: u32,
@@ -50,7 +51,8 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Handles an access of the program.
+    /// Passes an access of the program through the cache, and records its misses. Does nothing once
+    /// the recording is full, has ended or has failed.
     pub(crate) fn access(&mut self, access: Access) {
         let Self { first_level, pending, progress, records_max, .. } = self;
         if progress.state != State::Running {
@@ -82,8 +84,9 @@ impl Recorder {
         }
     }
 
-    /// Writes the pending records and the header. A forked child of the recorded process writes
-    /// nothing and stops recording.
+    /// Writes the pending records and the header. If this fails, the recording ends as
+    /// [`State::Failed`]. A forked child of the recorded process writes nothing and stops
+    /// recording.
     fn write(&mut self) {
         if process::id() != self.process {
             self.progress.state = State::Ended;
@@ -92,8 +95,8 @@ impl Recorder {
         self.header_is_due = self.progress.instructions.saturating_add(INSTRUCTIONS_PER_HEADER);
         if self.try_write().is_err() {
             self.progress.state = State::Failed;
-            // The header overwrites existing bytes, so this works even on a full disk. If it fails,
-            // records are missing.
+            // The header overwrites existing bytes, so this works even on a full disk. If this
+            // write fails too, the previous header remains, and later records are missing.
             let _ = self.file.write_all_at(&self.progress.encode(), 0);
         }
         self.pending.clear();

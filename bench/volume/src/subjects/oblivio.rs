@@ -60,7 +60,7 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Creates an empty volume with additional options.
+    /// Creates an empty volume on a file, with additional options of `oblivio create`.
     pub fn create(
         bytes: u64,
         options: &[String],
@@ -114,7 +114,7 @@ impl Volume {
         Ok(served.volume)
     }
 
-    /// Serves the volume over NBD. Its stderr goes to `remarks`.
+    /// Serves the volume over NBD. The server's stderr goes to `remarks`.
     pub fn serve_nbd(
         self,
         options: &[String],
@@ -209,7 +209,7 @@ pub fn plan(
     serde_json::from_str(&text).map_err(|error| format!("cannot parse the plan: {error}"))
 }
 
-/// Whether `oblivio create` has an option.
+/// Whether `oblivio create` has the option `option`, according to its help text.
 pub fn can_create_with(option: &str, testbed: &Testbed, end: &End) -> Result<bool, String> {
     let mut command = Command::new(&testbed.programs.oblivio);
     Ok(run_to_its_end(command.args(["create", "--help"]), end)?.contains(option))

@@ -1,5 +1,5 @@
-//! Disks behind a connection: volumes on a bucket server, whose disk another process serves, and
-//! nbdkit as their peer.
+//! Disks behind a connection: volumes on a bucket server, which a second process serves as a disk,
+//! and nbdkit's memory disk as their peer.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

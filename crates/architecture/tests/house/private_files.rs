@@ -38,7 +38,8 @@ const UNCHECKED: [&str; 8] = [
     "fs::write(",
 ];
 
-/// Returns a call in `source` that creates a file or directory without `oblivio_wire::private`.
+/// Returns a call in `source` that creates a file or directory without `oblivio_wire::private`;
+/// `None` if there is no such call.
 fn unchecked(source: &str) -> Option<&'static str> {
     let code: String = code(source).split_whitespace().collect();
     UNCHECKED.into_iter().find(|it| code.contains(it))

@@ -16,7 +16,7 @@ const NOT_IN_CORE: [&str; 6] = ["env", "fs", "net", "process", "thread", "time"]
 /// Names that give access to the operating system's randomness.
 const CHANCE: [&str; 4] = ["getrandom", "SysRng", "OsRng", "thread_rng"];
 
-/// The files with `unsafe` code. Each is small and justifies it.
+/// The files with `unsafe` code. Each of them justifies its `unsafe` code.
 const MAY_BE_UNSAFE: [&str; 5] = [
     "crates/cli/src/background/inherited.rs",
     "crates/core/src/hint.rs",

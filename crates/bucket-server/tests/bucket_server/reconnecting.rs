@@ -1,4 +1,4 @@
-//! A volume on five share servers, one of which is missing for a while.
+//! S³ORAM arrays on share servers, of which one is missing for a while or whose links break.
 
 use std::io;
 use std::net::TcpStream;

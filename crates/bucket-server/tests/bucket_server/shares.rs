@@ -46,7 +46,7 @@ fn any_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// Starts a server whose peers exist only as keys.
+/// Starts a server with seats for two clients. Its peers exist only as keys.
 fn start(folder: &TempDir, clients: &[&Party], peers: &[&Party]) -> Server {
     let own = Party::named("server").key;
     let peers = peers.iter().map(|peer| at(peer.key.public(), any_address())).collect();
@@ -137,7 +137,7 @@ fn servers_and_clients_have_separate_seats() {
     wait_until(|| server.metric("peers") == 0);
 }
 
-/// Servers that compute with each other, and another server that they know.
+/// Servers that compute with each other, and the key of another server that they know.
 pub(super) struct ServerGroup {
     servers: Vec<Server>,
     pub(super) peers: Vec<PeerServer>,
@@ -204,7 +204,7 @@ impl ServerGroup {
         Self { servers, peers, stranger, alice, folders }
     }
 
-    /// Returns a party with the key of server number `server`.
+    /// Returns a party with the key of the server with index `server`, counted from 0.
     fn as_peer(&self, server: usize) -> Party {
         let key = SecretKey::read(&self.folders[server].path().join(KEY_FILE)).unwrap();
         Party { key, ..Party::named("server") }
@@ -389,7 +389,8 @@ fn servers_in(store: BoxedStore) -> AnyServers {
     share_servers(store).ok().expect("the store is on share servers")
 }
 
-/// Sends requests to all servers of a store at once. All must succeed.
+/// Sends one request to each server of a store at once. All must succeed. Returns the share in each
+/// answer, if there is one.
 fn ask_all(store: &mut AnyServers, requests: Vec<ShareRequest>) -> Vec<Option<Vec<u8>>> {
     let requests = requests.into_iter().map(Some).collect();
     let answered = store.ask(0, requests, Patience::Long);
@@ -404,7 +405,7 @@ fn ask_all(store: &mut AnyServers, requests: Vec<ShareRequest>) -> Vec<Option<Ve
     answered.into_iter().map(share).collect()
 }
 
-/// A client with blocks on servers.
+/// A client with eight blocks on three share servers.
 struct Blocks {
     client: ShareClient<Gf256>,
     coins: StdRng,
@@ -423,7 +424,8 @@ impl Blocks {
         Self { client, coins: StdRng::seed_from_u64(1), store, at: TreePoint::default() }
     }
 
-    /// Returns the contents of the block, and writes new contents.
+    /// Reads a block, and then fills it with `next`. Returns the earlier contents. Evicts if an
+    /// eviction is due.
     fn exchange(&mut self, address: usize, next: u8) -> Vec<u8> {
         let Self { client, coins, store, at } = self;
         let (selected, selects) = client.select(address, coins).unwrap();
@@ -521,8 +523,9 @@ fn an_eviction_without_one_server_fails_in_time_and_can_be_retried() {
     }
 }
 
-/// Sends the request to evict only to the first server, which then waits for the others. Returns
-/// the clients of all servers, and the attempt.
+/// Sets up a volume, fills the root of the first server, and sends the request to evict only to
+/// this server, which then waits for the others. Returns a client of each server, and the number of
+/// the attempt.
 fn evict_alone(group: &ServerGroup) -> (Vec<Client>, u64) {
     let open = |server: &Server| server.open(&group.alice, "disk", create()).0;
     let mut owners: Vec<_> = group.servers.iter().map(open).collect();

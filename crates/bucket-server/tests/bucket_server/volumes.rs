@@ -1,4 +1,4 @@
-//! Separation of clients, and their quotas.
+//! Volumes of clients: separation, creation and removal, quotas, pieces, and a full disk.
 
 use std::fs;
 use std::path::Path;
@@ -206,7 +206,7 @@ fn a_full_disk_is_an_error_and_flushed_writes_stay() {
     server.stop();
 }
 
-/// A mounted disk (tmpfs) of two megabytes.
+/// A mounted disk (tmpfs) of 2 MiB.
 struct SmallDisk<'p>(&'p Path);
 
 impl<'p> SmallDisk<'p> {

@@ -1,4 +1,5 @@
-//! The two sides as plots for a terminal. A character of Braille has 2 × 4 dots.
+//! Plots the owner's requests and what storage saw, as text for a terminal. A Braille character has
+//! 2 × 4 dots.
 
 use super::session::DemoSession;
 use crate::drawing::stride;

@@ -74,10 +74,13 @@ mod tests {
             for access in 0..offered {
                 sample.offer(BucketVisit { access, bucket: 0, is_eviction: false });
             }
-            let kept: Vec<_> = sample.into_visits().iter().map(|visit| visit.access).collect();
-            assert!(kept.len() <= SAMPLE_MAX && kept.len() * 2 >= SAMPLE_MAX.min(offered as usize));
-            let every = kept[1] - kept[0];
-            assert!(kept.iter().copied().eq((0..offered).step_by(every as usize)), "{offered}");
+            let accesses: Vec<_> = sample.into_visits().iter().map(|visit| visit.access).collect();
+            assert!(
+                accesses.len() <= SAMPLE_MAX
+                    && accesses.len() * 2 >= SAMPLE_MAX.min(offered as usize)
+            );
+            let every = accesses[1] - accesses[0];
+            assert!(accesses.iter().copied().eq((0..offered).step_by(every as usize)), "{offered}");
         }
     }
 }

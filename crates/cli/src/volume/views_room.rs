@@ -43,7 +43,7 @@ impl RecordingQuota {
     /// recordings can begin meanwhile.
     ///
     /// # Errors
-    /// If half of the space is less than 1 MiB, or the folder cannot be read.
+    /// If half of the remaining space is less than 1 MiB, or the folder cannot be read.
     pub(super) fn reserve(self: &Arc<Self>) -> Result<Reservation, CliError> {
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
         let recorded = self.recorded().map_err(|error| {

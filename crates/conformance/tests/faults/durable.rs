@@ -16,7 +16,7 @@ enum ReopenFault {
     FlushDoesNothing,
     /// Only the first flush takes effect.
     OnlyTheFirstFlushCounts,
-    /// Writes of parts do not count as writes.
+    /// Writes of parts do not make the store dirty, so a flush after them does nothing.
     PartsAreNotFlushed,
     /// A flush omits the last 200 bytes of the store.
     FlushIsCutShort,

@@ -1,4 +1,5 @@
-//! Images of caches: every line, with the time of its last use, by which LRU chooses victims.
+//! Images of caches. An image has each line and the time of its last use, because LRU chooses
+//! victims by these times.
 
 use std::io::{self, Read, Write};
 

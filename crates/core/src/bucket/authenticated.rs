@@ -30,7 +30,8 @@ pub(crate) struct AuthenticatedFormat {
 }
 
 impl AuthenticatedFormat {
-    /// The format for `capacity` blocks in a tree of `geometry`. The caller has checked both.
+    /// The format for `capacity` blocks of `block_bytes` bytes in a tree of `geometry`. The caller
+    /// has checked all three.
     pub(crate) fn new(capacity: u64, block_bytes: usize, geometry: &Geometry) -> Self {
         Self {
             capacity,
@@ -55,7 +56,7 @@ impl AuthenticatedFormat {
         slots * self.block_bytes
     }
 
-    /// The shape of a level of `buckets` heads, which belong to buckets of `slots` slots.
+    /// The shape of a level that holds the heads of `buckets` buckets of `slots` slots.
     pub(crate) fn heads_shape(&self, buckets: u64, slots: usize) -> LevelShape {
         LevelShape::of_heads(buckets, self.head_bytes(slots))
     }

@@ -46,10 +46,10 @@ impl Field {
             .copy_from_slice(&value.to_le_bytes()[..self.bytes]);
     }
 
-    /// Writes all entries, then zeros up to the end of the table.
+    /// Writes all entries, and zeros in the rest of the table.
     ///
-    /// Each word-wide store overwrites the zeros of the one before, so that no load waits for a
-    /// store.
+    /// Stores a word of eight bytes per entry, without reading the word first: the next store
+    /// overwrites the zeros above the entry. So no load waits for a store.
     #[inline]
     pub(super) fn put_all(
         self,
@@ -76,9 +76,9 @@ pub(crate) struct Search {
     pub(crate) invalid: bool,
 }
 
-/// Compares `address` with every entry, without a branch on their values. An entry is invalid if
-/// its value is in `invalid`. `BYTES` is the width of an entry and a compile-time constant, because
-/// this loop runs over every slot of a path in each access. At least
+/// Compares `address` with every entry, without branching on an entry's value. An entry is invalid
+/// if its value is in `invalid`. `BYTES` is the width of an entry and a compile-time constant,
+/// because this loop runs over every slot of a path in each access. At least
 /// [`TABLE_SLACK_BYTES`](super::TABLE_SLACK_BYTES) must follow the table: entries are read four
 /// bytes at a time.
 #[inline]

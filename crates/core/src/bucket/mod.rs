@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Addresses and leaves are little-endian and take the fewest whole bytes that the tree allows
-//! ("roughly L bits", Tiny ORAM, section II-A). So the header of a bucket in a tree of a million
-//! blocks is one AES block. An address of all ones is ⊥, a dummy. The leaves are in the body
-//! because an access-only access of RAW ORAM needs only the addresses (section IV-D).
+//! ("roughly L bits", Tiny ORAM, section II-A). So in a tree of a million blocks, the addresses of
+//! five slots fit into one AES block. An address of all ones is ⊥, a dummy. The leaves are in the
+//! body because an access-only access of RAW ORAM needs only the addresses (section IV-D).
 
 mod authenticated;
 mod field;

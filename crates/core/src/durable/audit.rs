@@ -5,10 +5,10 @@ use crate::error::Error;
 
 /// Checks of an array that read all of its storage.
 pub trait Audit {
-    /// Number of buckets that were ever written: [`check`](Self::check) and
-    /// [`salvage`](Self::salvage) read these buckets. Public, because it follows from the numbers
-    /// of accesses and evictions. The client counts these, so storage cannot pass off a written
-    /// bucket as unwritten.
+    /// Number of buckets that [`check`](Self::check) and [`salvage`](Self::salvage) read: those of
+    /// the present state that were ever written, without older versions. Public, because it follows
+    /// from the numbers of accesses and evictions. The client counts these, so storage cannot pass
+    /// off a written bucket as unwritten.
     fn buckets_written(&self) -> u64;
 
     /// Reads every written bucket, and checks that it holds the latest write and that no block is
@@ -33,7 +33,7 @@ pub trait Audit {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error>;
 
-    /// Whether a salvage recovered a block.
+    /// The recoverability of a block, given the result of [`salvage`](Self::salvage).
     fn recoverability(&self, salvage: &Salvage, address: u64) -> Recoverability {
         salvage.recoverability(address)
     }

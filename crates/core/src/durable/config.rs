@@ -88,9 +88,9 @@ pub trait DurableConfig: fmt::Debug {
         false
     }
 
-    /// Whether all moves must be durable before storage sees them. If so, storage keeps no earlier
-    /// states: a client that lost moves in a power failure would lose all contents. If not, such a
-    /// client rolls back to a state that storage still holds.
+    /// Whether every plan must be durable in the client's log before storage sees its accesses. If
+    /// so, storage keeps no earlier states: a client that lost plans in a power failure would lose
+    /// all contents. If not, such a client rolls back to a state that storage still holds.
     fn needs_durable_moves(&self) -> bool {
         false
     }
@@ -177,7 +177,8 @@ pub struct Cost {
     /// Levels of the position map that are in the tree. A request for a block whose positions are
     /// not on the client makes up to this number of additional accesses.
     pub position_map_depth: usize,
-    /// Bytes of client memory for the position map, its cached blocks and the marks of taken slots.
+    /// Bytes of client memory for the position map and its cached blocks, for the bitmap of blocks
+    /// with contents, and for the marks of [taken slots](crate::scheme::TakenSlot).
     pub position_map_bytes: u64,
     /// Bytes of client memory for blocks, for example in the tree top and the stash.
     pub blocks_on_client_bytes: u64,
@@ -197,7 +198,7 @@ impl Cost {
 pub struct SectionSize {
     /// Maximum number of sections.
     pub sections: u64,
-    /// Bytes per section.
+    /// Maximum number of bytes of a section.
     pub bytes: u64,
 }
 

@@ -19,9 +19,10 @@ pub struct ArrayFacts {
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: usize,
-    /// Buckets in storage.
+    /// Number of buckets of the array in storage, without the places for older versions.
     pub buckets_in_storage: u64,
-    /// Maximum number of accesses planned together, whichever positions they need.
+    /// Maximum number of accesses planned together. The client has room for all positions that
+    /// these accesses can need.
     pub window_accesses_max: usize,
     /// Levels of positions that are not on the client: the maximum number of accesses to positions
     /// that one access may need beforehand. 0 if all positions are on the client.
@@ -29,7 +30,7 @@ pub struct ArrayFacts {
     /// The classes of ranges, ascending from 0: an access can read an aligned range of `2^class`
     /// blocks at once.
     pub range_classes: Vec<u8>,
-    /// The ranges that a disk requests.
+    /// The policy by which a disk divides its requests into ranges.
     pub range_policy: RangePolicy,
 }
 

@@ -49,7 +49,7 @@ impl EncodedPlan {
         Self { accesses, section }
     }
 
-    /// The number of accesses.
+    /// The number of accesses. An access to a range counts as one per block.
     pub fn accesses(&self) -> usize {
         self.accesses
     }
@@ -107,7 +107,7 @@ impl AccessPlan {
         plans.iter().map(|plan| plan.accesses() as u64).sum()
     }
 
-    /// The number of accesses.
+    /// The number of accesses. An access to a range counts as one per block.
     pub fn accesses(&self) -> usize {
         self.encoded.accesses()
     }

@@ -68,8 +68,8 @@ impl ArrayRequirements {
         self.bytes.div_ceil(u64::from(self.block_bytes.max(1)))
     }
 
-    /// The names of the share-server settings that are present. Other schemes refuse these
-    /// settings.
+    /// The names of the share-server settings that are present. Schemes without share servers
+    /// refuse these settings.
     pub(super) fn server_settings(&self) -> Vec<&'static str> {
         [(self.servers.is_some(), "share servers"), (self.colluding.is_some(), "colluding servers")]
             .into_iter()

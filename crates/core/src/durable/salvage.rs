@@ -6,7 +6,7 @@ use core::ops::Range;
 use super::SparseAddressSet;
 use crate::geometry::{BucketId, Geometry, Leaf};
 
-/// Whether a block can be recovered.
+/// The recoverability of a block from damaged storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recoverability {
     /// The block has no contents.

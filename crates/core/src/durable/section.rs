@@ -172,8 +172,8 @@ pub fn put_eras(out: &mut WipedBytes, eras: &[&Era]) {
 /// checkpoint every `writes_per_checkpoint` writes.
 pub fn eras_max(recognised: u64, writes_per_checkpoint: u64) -> u64 {
     let at_checkpoints = CHECKPOINT_ERAS_MAX.min(recognised / writes_per_checkpoint + 1);
-    // Each of these writes may be in an era of its own. One more era began before these writes, and
-    // one more begins with the state.
+    // Each of the `recognised` writes may be in an era of its own. One more era began before these
+    // writes, and one more begins with the state.
     (OPENINGS_MAX + at_checkpoints).min(recognised + 2)
 }
 

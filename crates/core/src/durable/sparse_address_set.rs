@@ -41,8 +41,8 @@ impl SparseAddressSet {
         self.words.is_empty()
     }
 
-    /// The addresses in the set, ascending. The time grows with the number of allocated parts, not
-    /// with `end`.
+    /// The addresses in the set, ascending. The time grows with the allocated memory, not with
+    /// `end`.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         let mut parts: Vec<_> = self.words.iter().collect();
         parts.sort_unstable_by_key(|(part, _)| **part);
@@ -111,8 +111,8 @@ fn ones(bits: u64) -> impl Iterator<Item = u64> {
     rest.map(|bits| u64::from(bits.trailing_zeros()))
 }
 
-/// Calls `each` for every word of a range. Its arguments are the index of the part, the index of
-/// the word in the part, and a mask of the range's bits.
+/// Calls `each` for every word that holds bits of a range, with the index of the word's part, the
+/// index of the word in this part, and a mask of the range's bits.
 fn for_each_word(addresses: Range<u64>, mut each: impl FnMut(u64, usize, u64)) {
     let mut next = addresses.start;
     while next < addresses.end {

@@ -123,7 +123,8 @@ impl_oram_for_pointer!(Box<O>, &mut O);
 /// fresh leaf for it, which storage has never seen. So when the block is put back, it goes directly
 /// into the stash (IR-ORAM, section IV-D; Nagarajan et al., ASPLOS'19).
 pub trait Front: Oram {
-    /// Checks that the next request would not be refused before anything is touched.
+    /// Checks that neither an earlier failure nor a full stash would make the next request fail at
+    /// once. Touches nothing.
     ///
     /// # Errors
     /// [`MustReopen`](ErrorKind::MustReopen) or [`StashFull`](ErrorKind::StashFull).
@@ -136,7 +137,7 @@ pub trait Front: Oram {
     /// [`MustReopen`](ErrorKind::MustReopen), and any error of the storage.
     fn dummy(&mut self) -> Result<(), Error>;
 
-    /// Makes a background eviction, which shrinks the stash. Storage sees the eviction, and can
+    /// Makes a background eviction, to shrink the stash. Storage sees the eviction, and can
     /// distinguish it from an access in some schemes. See
     /// [`Scheme::evict`](crate::scheme::Scheme::evict).
     ///
@@ -195,13 +196,13 @@ pub trait Front: Oram {
     /// The errors of [`Oram::access`].
     fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error>;
 
-    /// Empties the cache, if this ORAM has one, and returns its blocks to the ORAM, except unchanged
-    /// blocks that the ORAM still holds. The cache can then be dropped without loss.
+    /// Empties the cache, if this ORAM has one, and returns its blocks to the ORAM, except
+    /// unchanged blocks that the ORAM still holds. The cache can then be dropped without loss.
     ///
     /// # Errors
     /// [`StashFull`](ErrorKind::StashFull) if the stash cannot take all of these blocks at once;
-    /// the remaining blocks stay in the cache. [Evict](Self::evict) and flush again. Also any error
-    /// of the storage.
+    /// the remaining blocks stay in the cache. [Evict](Self::evict) and flush again. Also
+    /// [`MustReopen`](ErrorKind::MustReopen), and any error of the storage.
     fn flush(&mut self) -> Result<(), Error>;
 
     /// Fills an ORAM that was never accessed: every block then counts as written, with zeros,
@@ -222,10 +223,11 @@ pub trait Front: Oram {
     /// Counters since the ORAM was made. Secret.
     fn counters(&self) -> Counters;
 
-    /// The stash; with ρ, the stash of the main tree. Secret.
+    /// The stash. If the ORAM has several trees, the stash of the tree that holds the data; with ρ,
+    /// of the main tree. Secret.
     fn stash(&self) -> StashView<'_>;
 
-    /// Number of blocks in the stash; with ρ, in both stashes. Secret.
+    /// Number of blocks in the stash, or in the stashes of all trees together. Secret.
     fn stash_blocks(&self) -> usize {
         self.stash().blocks()
     }
@@ -234,7 +236,8 @@ pub trait Front: Oram {
     /// scans.
     ///
     /// # Errors
-    /// [`Corrupt`](ErrorKind::Corrupt) with the first violation, and any error of the storage.
+    /// [`Corrupt`](ErrorKind::Corrupt) with the first violation,
+    /// [`MustReopen`](ErrorKind::MustReopen), and any error of the storage.
     fn check_invariants(&mut self) -> Result<(), Error>;
 
     /// Calls `visit` for each block in a tree or a stash, and for a block on its way between two
@@ -251,8 +254,8 @@ pub trait Front: Oram {
 pub struct VisitedBlock {
     /// The address of the block.
     pub address: u64,
-    /// The placement of the block in a tree. `None` if the block is on the client, outside of every
-    /// tree.
+    /// The placement of the block in a tree or its stash. `None` if the block is in neither,
+    /// because it is on its way between two trees.
     pub placement: Option<Placement>,
 }
 

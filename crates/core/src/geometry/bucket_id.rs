@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// A leaf label: the number of one of the `2^L` paths. Secret while a block is mapped to the leaf
-/// and its path has not been read; public afterwards.
+/// A leaf label: the number of one of the `2^L` paths. The leaf to which a block is mapped is
+/// secret until an access reads the path, and public afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Leaf(pub u64);
 

@@ -15,9 +15,9 @@ pub fn reverse_lexicographic(g: u64, leaf_level: u8) -> Leaf {
 /// `leaf` (path eviction predictability).
 ///
 /// Tiny ORAM, section IV-D, gives the recurrence `g_(i+1) = (g_i + 1 - l_i) >> 1` down a path to
-/// leaf `l`. Unrolled, the bucket on level `j` was written once for every `t < g` with
-/// `t ≡ l (mod 2^j)`, which is the closed form computed here. A test below checks it against the
-/// recurrence.
+/// leaf `l`. Unrolled, the bucket on level `j` was written once for every `t < g` with `t ≡ l`
+/// modulo `2^j`. The code computes the number of these `t` in closed form, and a test below checks
+/// the result against the recurrence.
 #[inline]
 pub fn evictions_of_bucket(g: u64, leaf: Leaf, level: u8) -> u64 {
     let below = (1 << level) - 1;

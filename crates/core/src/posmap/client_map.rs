@@ -1,4 +1,5 @@
-//! The positions of the last level's blocks, in client memory. The recursion ends here.
+//! The positions of the blocks on the position map's last level, in client memory. The recursion of
+//! Freecursive ORAM ends here.
 
 #[cfg(feature = "std")]
 mod image;

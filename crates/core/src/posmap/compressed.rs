@@ -21,8 +21,8 @@ pub(crate) const COUNTER_BITS_MAX: u32 = 24;
 /// Bytes of the group counter.
 pub(crate) const GROUP_BYTES: usize = 8;
 
-/// The number of times that a block has moved, as a group counter and an individual counter. A
-/// block has each value at most once.
+/// The version of a block's position: a group counter and an individual counter. It grows with
+/// every move of the block, so a block has each value at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Count {
     pub(crate) group: u64,

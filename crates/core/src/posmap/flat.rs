@@ -15,7 +15,7 @@ use crate::geometry::Leaf;
 ///
 /// A block never requested has no leaf yet. Its first look-up draws a uniformly random leaf, which
 /// storage cannot distinguish from one drawn at the start. So a fresh map consists of zeros, which
-/// take no memory.
+/// take no memory with the feature `mmap`.
 pub struct FlatPosMap {
     /// The entries, each `leaf + 1`; 0 is a block without a leaf.
     table: Table,

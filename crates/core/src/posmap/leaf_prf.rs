@@ -23,18 +23,18 @@ const _: () = assert!(ADDRESS_BITS + u64::BITS + COUNTER_BITS_MAX == u128::BITS)
 pub(crate) struct Position {
     /// The leaf to which the block is mapped.
     pub(crate) leaf: Leaf,
-    /// The number of times that the block has moved. Meaningless if the leaf was drawn.
+    /// The count from which the leaf was computed. Meaningless if the leaf was drawn.
     pub(crate) count: Count,
 }
 
-/// A pseudorandom function that computes the leaf of a block after a number of moves:
+/// A pseudorandom function that computes the leaf of a block from its address and its [`Count`]:
 ///
 /// ```text
 /// AES_K( address ‖ GC ‖ IC ) mod 2^L          40 + 64 + 24 bits, big-endian
 /// ```
 ///
-/// GC and IC are the group counter and the individual counter of the block's [`Count`]. `K` is
-/// drawn for this purpose only and serves one ORAM. The cipher wipes it when dropped.
+/// GC and IC are the group counter and the individual counter of the count. `K` is drawn for this
+/// purpose only and serves one ORAM. The cipher wipes it when dropped.
 pub(crate) struct LeafPrf {
     cipher: Aes128,
     leaf_level: u8,
@@ -49,7 +49,7 @@ impl LeafPrf {
         Self { cipher: Aes128::new(&Array::from(*key.bytes())), leaf_level }
     }
 
-    /// The position of a block after `count` moves.
+    /// The position of a block whose count is `count`.
     pub(crate) fn position(&self, address: u64, count: Count) -> Position {
         Position { leaf: self.leaf(address, count), count }
     }

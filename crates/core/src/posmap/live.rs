@@ -100,7 +100,7 @@ impl LivePosMap {
         draw_leaf(coins, self.leaf_level)
     }
 
-    /// Deletes the mappings of a range: its blocks read as zeros. The next access to one of them
+    /// Deletes the mappings of a range: its blocks read as zeros. The next access to such a block
     /// reveals a fresh leaf, like any access.
     ///
     /// # Panics

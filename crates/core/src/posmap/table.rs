@@ -11,7 +11,8 @@ use crate::error::{Error, ErrorKind};
 use crate::memory::{PAGE_BYTES, Region, is_clear};
 
 /// A table of numbers in client memory, little-endian, each in 4 bytes if all values fit, otherwise
-/// in 8. A fresh table consists of zeros, which take no memory. Secret; wiped when dropped.
+/// in 8. A fresh table consists of zeros, which take no memory with the feature `mmap`. Secret;
+/// wiped when dropped.
 pub(crate) struct Table {
     bytes: Region,
     width: Width,
@@ -69,7 +70,8 @@ impl Table {
         }
     }
 
-    /// Zeroes a range of entries. Pages of zeros are not touched, so they take no memory.
+    /// Zeroes a range of entries. Pages of zeros are read and not written, so they still take no
+    /// memory.
     pub(crate) fn clear(&mut self, range: Range<u64>) {
         let range = self.bytes_of(range);
         for page in self.bytes.bytes_mut()[range].chunks_mut(PAGE_BYTES) {

@@ -32,7 +32,7 @@ pub struct RangeForm {
 /// The ranges that an access reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangesRead {
-    /// The aligned range that contains the first block, and the next one, as in the paper: a
+    /// The aligned range that contains the first block, and the range after it, as in the paper: a
     /// request may cross the boundary.
     Two,
     /// One aligned range: the caller splits requests at the boundaries.
@@ -172,7 +172,7 @@ impl<R: CryptoRng> ReferenceRange<R> {
         let base = address >> class << class;
         let second = (base + (1 << class)) % self.form.blocks;
         let ranges = match self.form.ranges {
-            // With one range on the device, the next range is the same.
+            // If the class has only one range, the next range is the same range.
             RangesRead::Two if second != base => vec![base, second],
             RangesRead::Two => vec![base],
             RangesRead::One => {

@@ -319,7 +319,7 @@ impl Client {
         self.top.bucket_of(leaf, address).map(Location::Bucket)
     }
 
-    /// Visits every block on the client.
+    /// Calls `visit` with the location, address and leaf of every block on the client.
     pub(super) fn visit_blocks(&self, visit: &mut dyn FnMut(Location, u64, Leaf)) {
         for entry in self.stash.entries() {
             visit(Location::Stash, entry.address, entry.leaf);

@@ -112,7 +112,8 @@ pub trait Scheme {
     /// Starts to record a histogram of the number of blocks in the stash. Secret.
     fn record_stash_histogram(&mut self);
 
-    /// Sets the hook that runs before and after each path. It replaces the previous hook.
+    /// Sets the hook that runs before and after each [action](PathAction) on a path. It replaces
+    /// the previous hook.
     fn set_step_hook(&mut self, hook: Box<dyn StepHook>);
 
     /// AES blocks computed so far. Public: it depends only on the number of accesses.

@@ -1,9 +1,9 @@
 //! Fills an empty tree at once, without an access for each block.
 //!
 //! Each block goes into the deepest bucket of its path that has room. So buckets near the leaves
-//! are fuller, and buckets near the root emptier, than in a tree in use. Accesses correct this: a
-//! level is as in use after about one access per bucket of the level. So before a measurement on a
-//! level, make as many accesses as the level has buckets.
+//! are fuller, and buckets near the root emptier, than in a tree in use. Accesses correct this:
+//! after about one access per bucket of a level, the level is as full as in a tree in use. So
+//! before a measurement on a level, make as many accesses as the level has buckets.
 
 use alloc::vec;
 

@@ -38,13 +38,13 @@ pub struct PathStep {
     pub phase: StepPhase,
 }
 
-/// A hook that is called before and after each path that a scheme reads or writes, with the stash
-/// at that moment. The arguments are secret, and must not reach storage. An action that fails has
-/// no [`StepPhase::After`].
+/// A hook that is called before and after each action of a scheme on a path, with the stash at that
+/// moment. The arguments are secret, and must not reach storage. An action that fails has no
+/// [`StepPhase::After`].
 ///
 /// Golden models of hardware use the hook to compare their state in the middle of an access.
 pub trait StepHook: Send {
-    /// Called at the step `step`.
+    /// Called at every step. `stash` is the stash at this step.
     fn step(&mut self, step: PathStep, stash: StashView<'_>);
 }
 

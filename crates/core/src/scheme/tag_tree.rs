@@ -74,7 +74,7 @@ impl TagTree {
         let tag_bits = capacity.ilog2() + 1 + u32::from(geometry.leaf_level());
         let layout = SubtreeLayout::new(&geometry);
         let bytes = layout.slots.checked_mul(size_of::<Slot>() as u64);
-        // One bit is for the tag of a dummy.
+        // One bit must stay free, because packing adds 1.
         let slots = bytes.filter(|_| tag_bits < u64::BITS).and_then(|b| Region::new(b).ok());
         let Some(slots) = slots else {
             let message = "no memory for the tags of the whole tree: use a smaller tree";

@@ -13,7 +13,8 @@ pub struct Blanks<'a> {
 }
 
 impl<'a> Blanks<'a> {
-    /// The blanks at `spans` in `buffer`, which do not overlap. Their old contents are never read.
+    /// The blanks at `spans` in `buffer`. The spans must not overlap. The old contents of the
+    /// blanks are never read.
     pub fn new(buffer: &'a mut [u8], spans: &'a [Span]) -> Self {
         Self { buffer, spans, sealed_bytes: 0 }
     }

@@ -55,7 +55,7 @@ pub(crate) struct BucketName {
     pub(crate) kind: BucketKind,
 }
 
-/// The contents of a bucket.
+/// The kind of a sealed bucket: blocks, or a page of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BucketKind {
     /// A bucket of blocks of the tree.
@@ -109,7 +109,7 @@ impl BucketKeys {
         Aegis256X4Mac::new(self.key(1))
     }
 
-    /// XORs the key stream of a part into `bytes`, which seals or opens them.
+    /// Seals or opens `bytes`: XORs the key stream of a part into them.
     pub(super) fn mask(&self, nonce: &[u8; NONCE_BYTES], part: SealedPart, bytes: &mut [u8]) {
         let mut cipher_nonce = [0; CIPHER_NONCE_BYTES];
         cipher_nonce[..NONCE_BYTES].copy_from_slice(nonce);
@@ -201,7 +201,7 @@ pub(crate) struct VerifiedBucket<'k, 'f> {
 }
 
 impl VerifiedBucket<'_, '_> {
-    /// Opens the table.
+    /// Opens the table of the bucket, and replaces the contents of `table` with it.
     pub(crate) fn open_table(&self, table: &mut Vec<u8>) {
         table.clear();
         table.extend_from_slice(self.table);
@@ -211,7 +211,7 @@ impl VerifiedBucket<'_, '_> {
     /// Opens the block in `slot`. All blocks have the length of `block`.
     ///
     /// # Panics
-    /// If the bucket has no such slot. The caller checks the bucket's shape before it verifies it.
+    /// If the bucket has no such slot. The caller checks the shape of a bucket before its seal.
     pub(crate) fn open_slot(&self, slot: usize, block: &mut [u8]) {
         block.copy_from_slice(&self.slots[slot * block.len()..][..block.len()]);
         self.keys.mask(self.nonce, SealedPart::Slot(slot as u16), block);

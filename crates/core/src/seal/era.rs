@@ -131,7 +131,8 @@ impl EraSealer {
     }
 
     /// Begins an era: from `first_eviction` on, everything is sealed under new keys, even if an
-    /// earlier era has already sealed an eviction of that number.
+    /// earlier era has already sealed an eviction of that number. Drops eras that begin at
+    /// `first_eviction` or later.
     pub(crate) fn begin_era(&mut self, first_eviction: u64, coins: &mut impl CryptoRng) {
         self.eras.retain(|(era, _)| era.first_eviction < first_eviction);
         let era = Era::begin(first_eviction, coins);

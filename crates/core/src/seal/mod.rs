@@ -1,4 +1,4 @@
-//! The seal: AES-128 in counter mode, and the only way to write bytes to storage.
+//! The seal: AES-128 in counter mode, and the only way to write blocks to storage.
 //!
 //! Every byte of a bucket that carries information is XORed with a mask
 //!

@@ -75,15 +75,15 @@ impl BlockArena {
         ArenaSlot(self.first_in_transit + slot as u32)
     }
 
-    /// The bytes of `slots` consecutive slots of a path, starting with `slot`, which are adjacent
-    /// in the transit area.
+    /// The bytes of `slots` consecutive slots of a path, starting with slot number `slot`. They are
+    /// adjacent in the transit area.
     #[inline]
     pub(crate) fn row_in_transit(&mut self, slot: usize, slots: usize) -> &mut [u8] {
         let first = self.in_transit(slot).0 as usize;
         &mut self.bytes[first * self.block_bytes..][..slots * self.block_bytes]
     }
 
-    /// Takes a free permanent place. It still holds the bytes of an earlier block.
+    /// Takes a free permanent place. It may still hold the bytes of an earlier block.
     ///
     /// # Panics
     /// If no place is free. The caller of [`Self::new`] must count every block that can be on the

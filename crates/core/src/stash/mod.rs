@@ -47,8 +47,9 @@ impl Entry {
 
 /// The fully associative stash.
 ///
-/// The stash holds blocks in order of arrival, and PushToLeaf visits them in that order. So a run
-/// can be compared with the literal reference step by step.
+/// The stash holds blocks in order of arrival. PushToLeaf visits them in this order, or in reverse
+/// with a set-associative tree top. So a run can be compared with the literal reference step by
+/// step.
 pub(crate) struct Stash {
     /// The entries. The first `len` of them are the blocks in the stash; the rest are unused.
     entries: Vec<Entry>,
@@ -201,7 +202,7 @@ impl<'a> StashView<'a> {
         self.0.len()
     }
 
-    /// The addresses of the blocks, in the order in which PushToLeaf visits them.
+    /// The addresses of the blocks, in order of arrival.
     pub fn addresses(self) -> impl Iterator<Item = u64> {
         self.0.entries().iter().map(|entry| entry.address)
     }

@@ -16,8 +16,8 @@ use crate::memory::{NoMemory, Region};
 /// A store that keeps all trees in one anonymous mapping (without the feature `mmap`: in one
 /// allocation), with huge pages if the system provides them.
 ///
-/// Pages that were never written take no memory, so creating a store takes no time, whatever its
-/// size.
+/// In the mapping, pages that were never written take no memory. So creating a store takes no time,
+/// whatever its size.
 pub struct MemoryStore {
     arena: Region,
     trees: Vec<Tree>,
@@ -53,8 +53,8 @@ impl MemoryStore {
     /// A store for trees of these shapes, starting with `TreeId(0)`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] if the trees exceed the address space or the system refuses the
-    /// mapping.
+    /// [`ErrorKind::InvalidConfig`] if a shape is refused by [`Layout::new`], the trees exceed the
+    /// address space, or the system has no memory for them.
     pub fn new(shapes: &[TreeShape], kind: LayoutKind) -> Result<Self, Error> {
         let mut trees = Vec::with_capacity(shapes.len());
         let mut bytes = 0u64;
@@ -89,7 +89,7 @@ impl MemoryStore {
         LayoutKind::Striped
     }
 
-    /// Whether the system accepted huge pages.
+    /// The kind of pages that the system provided.
     pub fn pages(&self) -> Pages {
         self.arena.pages()
     }

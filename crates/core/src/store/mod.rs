@@ -79,8 +79,9 @@ pub trait BucketStore {
         Ok(())
     }
 
-    /// Writes `pieces` in one round trip. Calls `fill` exactly once, with one blank per piece in
-    /// the order requested. Only [`crate::seal`] can turn blanks into [`Sealed`].
+    /// Writes `pieces` in one round trip. Calls `fill` exactly once, unless an error comes before,
+    /// with one blank per piece in the order requested. Only [`crate::seal`] can turn blanks into
+    /// [`Sealed`].
     ///
     /// # Errors
     /// If the medium fails, or a piece is not in any tree of this store.

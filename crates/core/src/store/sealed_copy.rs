@@ -1,4 +1,4 @@
-//! Sealed buckets on their way from one store to another.
+//! Copies sealed buckets from one store to another, without opening them.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -83,8 +83,8 @@ impl SealedCopy {
     }
 
     /// Writes the buckets that are not all zeros, in one trip, and returns their amount. Leaves out
-    /// all other buckets, because a store returns zeros for absent buckets anyway. Makes no trip if
-    /// no bucket is left.
+    /// all other buckets, because a bucket never written to `to` reads as zeros anyway. Makes no
+    /// trip if no bucket is left.
     ///
     /// # Errors
     /// The errors of [`BucketStore::write`], and [`StoreErrorKind::Refused`] if the buckets of `to`

@@ -10,9 +10,9 @@ use crate::pieces::Piece;
 pub enum Operation {
     /// The client announced a read.
     Prefetch,
-    /// The client read.
+    /// The client read pieces.
     Read,
-    /// The client wrote.
+    /// The client wrote pieces.
     Write,
     /// The client asked storage to make its writes durable, and waited.
     Flush,

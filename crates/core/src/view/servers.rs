@@ -144,7 +144,7 @@ impl PeerMessage {
         servers.watches(self.party) && servers.has(self.partner) && self.partner != self.party
     }
 
-    /// The sender and the receiver.
+    /// The sender and the receiver of the message, numbered from 1.
     pub fn from_to(&self) -> (u8, u8) {
         match self.direction {
             Direction::Sent => (self.party, self.partner),

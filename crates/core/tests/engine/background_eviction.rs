@@ -108,7 +108,8 @@ struct ObservedPath {
     leaf: u64,
     /// The requested block. `None` for a background eviction.
     requested: Option<u64>,
-    /// Calls, levels, parts and bytes of the path: everything that storage sees except the leaf.
+    /// Operations, levels, parts and bytes of the path: everything that storage sees except the
+    /// leaf.
     shape: Vec<(Operation, u8, Part, u64)>,
 }
 

@@ -181,8 +181,9 @@ fn messages_never_hold_an_address() {
 
 // ───────────────────────────── the store: failures ─────────────────────────────
 
-/// Tests that an ORAM refuses all work after any call to storage has failed. Lets the first call
-/// fail, then, on a new ORAM, the second, and so on, until all calls were tried.
+/// Tests that an ORAM refuses all work after any call to storage has failed, before or after the
+/// call took effect. Lets the first call fail, then, on a new ORAM, the second, and so on, until
+/// all calls were tried.
 #[test]
 fn after_any_failed_call_an_oram_refuses_all_work() {
     for build in SMALL_ORAMS {
@@ -349,8 +350,8 @@ struct Outcomes {
 }
 
 impl Outcomes {
-    /// Fills two ORAMs and tampers with their storage. Checks the invariants of the first, uses the
-    /// second, and counts its outcome.
+    /// Fills two ORAMs and tampers with their storage. Checks the invariants of the first, which
+    /// must hold or fail as corrupt. Uses the second, and counts its outcome.
     fn count(&mut self, build: Build, lie: impl Fn(&mut [u8], &[usize])) {
         let deceived = || {
             let mut oram = build(StoreFault::None);
@@ -414,7 +415,7 @@ fn assert_must_reopen(oram: &mut dyn Small) {
 
 // ───────────────────────────── ORAMs under test ─────────────────────────────
 
-/// Path or RAW ORAM with five blocks of 16 bytes, and its store.
+/// Path or RAW ORAM with five blocks of 16 bytes, with access to its store.
 trait Small: Front {
     fn store(&mut self) -> &mut FaultyMemory;
 }
@@ -435,7 +436,7 @@ type Build = fn(StoreFault) -> Box<dyn Small>;
 
 const SMALL_BUCKETS: usize = 7;
 
-/// Builders of both schemes, sealed and unencrypted, with and without a tree top.
+/// Builders of both schemes: sealed, unencrypted, and unencrypted with one tree-top level.
 const SMALL_ORAMS: [Build; 6] = [
     |fault| small_path(Seal::Aes, 0, fault),
     |fault| small_path(Seal::Null, 0, fault),
@@ -503,7 +504,7 @@ fn coins() -> StdRng {
     StdRng::seed_from_u64(1)
 }
 
-/// The kind of an expected error.
+/// The kind of the error in `outcome`. Panics if the operation succeeded.
 fn kind<T>(outcome: Result<T, Error>) -> ErrorKind {
     outcome.err().expect("the operation must fail").kind()
 }

@@ -59,7 +59,7 @@ fn freecursive_config(coins: &mut StdRng) -> FreecursiveConfig {
         .with_integrity(Integrity::None)
 }
 
-/// Draws a cache of any size. Returns its parameters and its model.
+/// Draws the size and the ways of a cache. Returns the parameters and the empty model of the cache.
 fn any_cache(coins: &mut StdRng) -> (CacheConfig, Lru) {
     let ways = pick(&[1, 2, 3, 16], coins);
     let config = CacheConfig { blocks: ways * pick(&[1, 2, 5], coins), ways };

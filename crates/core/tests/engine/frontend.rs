@@ -125,7 +125,7 @@ fn any_policy(coins: &mut StdRng) -> (HitPolicy, Integrity) {
     pick(&policies, coins)
 }
 
-/// Draws a configuration of the given depth.
+/// Draws a configuration whose position map has `depth` levels in the tree.
 fn any_config(depth: usize, coins: &mut StdRng) -> FreecursiveConfig {
     loop {
         let block_bytes = pick(&[16, 17, 24, 64, 100], coins);
@@ -215,7 +215,8 @@ fn with_any_top(tree: TreeConfig, coins: &mut StdRng) -> TreeConfig {
     tree.with_tree_top_levels(tree_top_levels).with_tree_top(tree_top)
 }
 
-/// A configuration so small that tests can use trees in which blocks get stuck.
+/// A configuration with 150 blocks, few enough for tests on trees so tight that blocks stay in the
+/// stash.
 fn small() -> FreecursiveConfig {
     FreecursiveConfig::new(150, 32)
         .unwrap()
@@ -228,8 +229,8 @@ fn small() -> FreecursiveConfig {
         .with_integrity(Integrity::None)
 }
 
-/// Tests Freecursive ORAM against a map on trees with a tree top that are so tight that blocks get
-/// stuck.
+/// Tests Freecursive ORAM against a map on trees so tight that blocks stay in the stash, with and
+/// without a tree top.
 #[test]
 fn freecursive_is_a_map_in_tight_trees() {
     for seed in 0..20 {
@@ -678,7 +679,8 @@ fn a_full_stash_refuses_loses_nothing_and_recovers() {
                 assert_eq!(error.kind(), ErrorKind::StashFull);
                 assert_eq!(oram.tally(), before);
                 refusals += 1;
-                // Some ORAMs never recover, because their tree is completely full.
+                // Some ORAMs never recover: all buckets on the paths of the blocks in their stash
+                // are full.
                 for _ in 0..1000 {
                     oram.evict().unwrap();
                     if oram.stash().blocks() <= 4 {

@@ -112,7 +112,8 @@ fn path_oram_finds_a_block_twice() {
     }
 }
 
-/// A number of evictions that covers every path, even if paths are drawn at random.
+/// A number of evictions large enough to cover all four paths, even if the paths are drawn at
+/// random.
 const EVICTIONS_OF_ALL_PATHS: usize = 32;
 
 /// Makes an ORAM with a defect. Returns the ORAM and the address of the affected block.
@@ -329,7 +330,8 @@ impl OnMemory for RawOram<MemoryStore, Coins> {
 
 // ───────────────────────────── the files ─────────────────────────────
 
-/// The contents of an ORAM after the workload.
+/// The text of a golden vector: the leaves of the paths read, the blocks in the stash, and the
+/// contents of storage.
 fn vector(oram: &mut impl OnMemory, leaves: &[Leaf]) -> String {
     let leaves: Vec<_> = leaves.iter().map(|leaf| leaf.0).collect();
     let stash: Vec<_> = oram.stash().addresses().collect();

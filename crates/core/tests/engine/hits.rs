@@ -35,7 +35,8 @@ fn coins(seed: u64) -> StdRng {
     StdRng::seed_from_u64(seed)
 }
 
-/// Draws a tree about half full, with uniform or varying bucket sizes, and any tree top.
+/// Draws a tree whose capacity is half of its slots, with uniform or varying bucket sizes, and with
+/// a tree top of any number of levels.
 fn any_tree(tree_top: TreeTopKind, coins: &mut StdRng) -> TreeConfig {
     let leaf_level = coins.random_range(1..=6);
     let profile = pick(&[&[4][..], &[2], &[1, 2, 3, 4], &[6, 1, 1, 5]], coins);
@@ -255,7 +256,7 @@ fn client_blocks(oram: &Rotating) -> Vec<(ClientLocation, u64, Leaf, Vec<u8>)> {
         .collect()
 }
 
-/// The same ORAM, restored on a new client.
+/// Restores `oram` on a new client, from its store and its client state.
 fn restored(config: &RawConfig, mut oram: Rotating) -> Rotating {
     let blocks = client_blocks(&oram);
     let mut table =
@@ -279,7 +280,7 @@ fn restored(config: &RawConfig, mut oram: Rotating) -> Rotating {
     oram
 }
 
-/// Tests that restoring fails if a state has more blocks than the sets can hold.
+/// Tests that restoring a block fails with `InvalidRequest` if the set of its address is full.
 #[test]
 fn a_full_set_refuses_further_restored_blocks() {
     let mut tree = TreeConfig::new(100, BLOCK_BYTES, Geometry::uniform(4, 4).unwrap(), 100);
@@ -304,8 +305,8 @@ fn a_full_set_refuses_further_restored_blocks() {
 
 const CROWD: u64 = 150;
 
-/// A tree with four of its seven levels on the client, so that blocks waiting for a set fill the
-/// stash.
+/// A tree with four of its seven levels on the client, so that blocks that wait for room in a full
+/// set fill the stash.
 fn crowded(ways: u16) -> TreeConfig {
     let mut tree = TreeConfig::new(CROWD, BLOCK_BYTES, Geometry::uniform(6, 2).unwrap(), 6);
     (tree.tree_top_levels, tree.tree_top) = (4, TreeTopKind::SetAssociative { ways });
@@ -363,8 +364,8 @@ fn blocks_of_a_full_set_wait_in_the_stash_and_background_eviction_drains_it() {
     }
 }
 
-/// Tests that a batch that starts with the stash at its bound is served to its end, even if all
-/// sets are full.
+/// Tests that a batch of 64 accesses that starts with the stash within its bound is served to its
+/// end, even if sets are full.
 #[test]
 fn a_window_from_the_bound_on_is_never_refused() {
     for ways in [1, 2, 4] {

@@ -107,9 +107,9 @@ impl Point {
         StdRng::seed_from_u64(self.seed)
     }
 
-    /// Draws the smallest tree that holds the blocks, so that nearly every slot is used, or a tree
-    /// with up to two more levels. The stash bound exceeds the number of blocks, so no request is
-    /// refused because of a full stash.
+    /// Draws the smallest tree that holds the blocks, so that slots are scarce, or a tree with up
+    /// to two more levels. The stash bound exceeds the number of blocks, so no request is refused
+    /// because of a full stash.
     fn tree(&self, coins: &mut StdRng) -> TreeConfig {
         let tightest = (0..)
             .find(|leaf_level| self.geometry(*leaf_level).tree_slots() >= self.capacity)
@@ -370,7 +370,8 @@ fn tight_tree() -> (TreeConfig, impl BucketStore, Log, Sealer) {
     (config, store, log, sealer)
 }
 
-/// Sends batches until 20 of them were refused halfway, and checks that refusals lose no data.
+/// Sends batches until 20 of them were refused before their end, and checks that refusals lose no
+/// data.
 fn refusals_are_harmless<B: Scheme>(oram: &mut FlatOram<B, StdRng>, log: &Log, seed: u64) {
     let coins = &mut StdRng::seed_from_u64(!seed);
     let mut array = PlainArray::new(oram.config());
@@ -464,7 +465,7 @@ fn raw_oram_needs_a_third_of_the_aes_blocks_of_path_oram() {
     const CAPACITY: u64 = 1 << 20;
     let path = TreeConfig::path(CAPACITY, 64).unwrap();
     let raw = RawConfig::new(CAPACITY, 64).unwrap();
-    // 21 levels; header 1, labels 1, blocks 16; each read and written.
+    // 21 levels; address table 1, leaf table 1, blocks 16; each read and written.
     assert_eq!(AesBlocks::of(&path).path_access(), 2 * 21 * (1 + 1 + 16));
     // 20 levels. Five accesses: headers read and written, and one block (4 AES blocks). Then one
     // whole path.
@@ -487,7 +488,8 @@ fn aes_blocks_depend_on_the_number_of_accesses_alone() {
 }
 
 /// Tests that the number of AES blocks does not depend on the position of the requested block. A
-/// block of odd size may start inside an AES block, and so span one more than another block.
+/// block whose size is not a multiple of 16 bytes may start inside an AES block, and so touch one
+/// AES block more than another block of the same size.
 #[test]
 fn aes_blocks_do_not_depend_on_where_a_block_lies() {
     for block_bytes in [19, 31, 44, 61, 100, 4095] {
@@ -562,7 +564,7 @@ const WORKLOADS: [Workload; 4] = [
     },
 ];
 
-/// The numbers of AES blocks in section IV-B, for the engine's bucket format.
+/// The numbers of AES blocks in section IV-B of Tiny ORAM, for the engine's bucket format.
 struct AesBlocks {
     /// Number of levels in storage.
     levels: u64,

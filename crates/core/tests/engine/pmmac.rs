@@ -153,7 +153,7 @@ impl Setup {
         }
     }
 
-    /// Setups that cover all relevant parameters.
+    /// Returns 96 setups, which together use every value of each parameter.
     fn all() -> impl Iterator<Item = Self> {
         (0..96).map(|seed| Self {
             scheme: [Scheme::Path, Scheme::Raw][seed % 2],
@@ -225,7 +225,8 @@ impl Pair {
         }
     }
 
-    /// Reads everything. Checks that the damage is detected and the handle then refuses all work.
+    /// Reads all blocks. Checks that the damage is reported as `Corrupt`, without a number in the
+    /// message, and that later reads are refused.
     #[track_caller]
     fn assert_caught(mut self, what: &str) {
         let error = self.sweep().expect_err(what);

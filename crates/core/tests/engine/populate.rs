@@ -20,7 +20,7 @@ fn scheme(tree: &TreeConfig) -> PathScheme<MemoryStore> {
     PathScheme::new(tree, Sealer::aes128(Key::draw(&mut coins(7)), tree.tree), store).unwrap()
 }
 
-/// Draws a tree with any bucket size on some levels, and any tree top.
+/// Draws a tree of nine levels with random bucket sizes on levels 3 to 6, and any tree top.
 fn any_tree(capacity: u64, block_bytes: usize, coins: &mut StdRng) -> TreeConfig {
     let mut slots = [4; 9];
     slots[3..7].fill_with(|| coins.random_range(1..5));

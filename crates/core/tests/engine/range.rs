@@ -1,5 +1,5 @@
-//! Tests of the reference of range ORAM: it is an array, has rORAM's properties, and reveals only
-//! the class of each range.
+//! Tests of the reference implementation of range ORAM: it behaves like an array, has rORAM's
+//! properties, and reveals only the class (the logarithm of the length) of each range.
 
 use oblivio_core::reference::{RangeForm, RangesRead, ReadCopies, ReferenceRange, Run};
 use rand::rngs::StdRng;

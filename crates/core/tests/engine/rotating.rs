@@ -94,8 +94,8 @@ fn master() -> MasterKey {
     MasterKey::from_bytes([7; 32])
 }
 
-/// The view that storage should see, derived from a plain table of the place of each bucket's
-/// latest version.
+/// The view that storage should see, derived from a plain table that maps each bucket to the place
+/// of its latest version.
 struct Expected {
     config: RawConfig,
     table: HashMap<(u8, u64), u64>,
@@ -137,7 +137,8 @@ impl Expected {
     }
 }
 
-/// The trips that read or wrote, without announcements.
+/// The calls to storage (trips) that read or wrote, each with its operation and the places of its
+/// slots. Omits announcements and heads (the metadata of buckets).
 fn trips(events: &[Event]) -> Vec<(Operation, Vec<BucketId>)> {
     let mut trips: Vec<(u64, Operation, Vec<Piece>)> = Vec::new();
     for event in events {
@@ -247,7 +248,7 @@ fn resume(config: &RotatingConfig, saved: &SavedState, store: Store, seed: u64) 
     oram
 }
 
-/// Takes the store of an ORAM, whose client is then lost.
+/// Takes the store out of an ORAM, and leaves an empty one, as if the client were lost.
 fn take_store(oram: &mut Rotating, config: &RotatingConfig) -> Store {
     std::mem::replace(oram.backend_mut().store_mut(), store(config))
 }
@@ -258,9 +259,9 @@ enum Logged {
     Forget(u64, u64),
 }
 
-/// Makes a random operation: an access to a block, a dummy, or forgetting of blocks. First makes
-/// the accesses to the position map that the operation needs. Stops if the state allows no more
-/// accesses. Logs all operations.
+/// Makes a random operation: an access to a block, a dummy, or a request to forget blocks. First
+/// makes the accesses to the position map that the operation needs. Stops if the state allows no
+/// more accesses. Logs all operations.
 fn ask(oram: &mut Rotating, array: &mut [Vec<u8>], log: &mut Vec<Logged>, coins: &mut StdRng) {
     let capacity = array.len() as u64;
     let address = coins.random_range(0..capacity);
@@ -474,7 +475,7 @@ fn forgotten_blocks_read_as_zeros_even_if_a_stale_copy_has_the_current_leaf() {
 
 // ───────────────────────────── storage that lies ─────────────────────────────
 
-/// An ORAM whose buckets in storage have all been written.
+/// Creates an ORAM in which every bucket in storage was written. Also returns its parameters.
 fn settled() -> (RotatingConfig, Rotating) {
     let mut config = RawConfig::with_z_a(40, 16, 3, 2, 40).unwrap();
     config.tree.tree_top_levels = 2;
@@ -635,11 +636,11 @@ fn moves_from_elsewhere_and_oversized_batches_are_refused_untouched() {
 }
 
 /// Tests that a tree top never holds more blocks than the bound that the parameters give. The trees
-/// are as full as possible, and their blocks are accessed in scans, a few of them often, and
-/// uniformly at random.
+/// are full, and one is overfull. Blocks are accessed in scans, a few of them often, and uniformly
+/// at random.
 #[test]
 fn a_tree_top_holds_no_more_blocks_than_a_plan_counts() {
-    // Z, A, the level of the leaves, and the levels of the tree top.
+    // Z, A, the level of the leaves, and the number of levels of the tree top.
     for form in
         [(5, 5, 13, 12), (5, 5, 11, 8), (5, 5, 11, 4), (8, 5, 10, 8), (4, 4, 13, 12), (4, 3, 11, 9)]
     {
@@ -661,8 +662,8 @@ fn a_tree_top_holds_no_more_blocks_than_a_plan_counts() {
     }
 }
 
-/// The maximum number of blocks that the tree top held, the bound on it, and the number of slots of
-/// the tree top.
+/// The maximum number of blocks in the tree top (sampled every 500 accesses), the bound that the
+/// parameters give, and the number of slots of the tree top.
 fn most_in_tree_top(
     (z, a, leaf_level, levels): (u16, u32, u8, u8),
     change: impl Fn(&mut RawConfig),

@@ -13,7 +13,8 @@ fn memory() -> MemoryStore {
     MemoryStore::new(&[TreeShape::new(levels)], LayoutKind::Striped).unwrap()
 }
 
-/// A store that answers each read with one frame of `bytes` bytes, and fails to write and to flush.
+/// A store that answers each read with one frame of `bytes` bytes, and fails all writes and
+/// flushes.
 fn short(bytes: usize) -> impl BucketStore {
     let answer = move |memory: &mut MemoryStore, call: &mut Call<'_>| match call.operation {
         Operation::Write => Err(StoreError::new(StoreErrorKind::Refused, "read-only")),

@@ -27,7 +27,8 @@ fn tree(block_bytes: usize) -> TreeConfig {
         .with_tree_top(TreeTopKind::SetAssociative { ways: 2 })
 }
 
-/// Serves a workload. Returns the pieces requested from storage, and the final level of each block.
+/// Serves a workload. Returns the pieces requested from storage, and the final number of blocks on
+/// each level.
 fn run<B: Scheme>(
     tree: &TreeConfig,
     scheme: impl FnOnce(Sealer, Recorder<MemoryStore, Box<dyn FnMut(&Event, &[u8])>>) -> B,
@@ -93,8 +94,8 @@ fn a_tag_is_served_like_a_block() {
 }
 
 /// Populates a scheme if `full`, and makes random operations on it: accesses, hits, blocks taken
-/// out and put back, background evictions. Returns the results and the stash after each operation,
-/// and the location of each block after every 100 operations.
+/// out and put back, background evictions. Returns a log: the results of takes and hits, the stash
+/// after each operation, and the location of each block after every 100 operations.
 fn work<B: Scheme + Scheme>(scheme: &mut B, full: bool) -> Vec<String> {
     let mut coins = StdRng::seed_from_u64(3);
     let leaves = scheme.config().geometry.leaves();

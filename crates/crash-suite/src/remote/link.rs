@@ -6,6 +6,7 @@ use std::time::Duration;
 use oblivio_testkit::crash::LineEnd;
 use oblivio_wire::link::{Link, LinkReader, LinkWriter};
 
+/// The end of a connection that a link serves: the client's (`Calls`) or the server's (`IsCalled`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Calls,

@@ -1,7 +1,7 @@
 //! A volume on a bucket server, in the simulated world. It runs the real client and server, on two
 //! machines connected by a line.
 //!
-//! The server's machine dies alone or together with the client's, and the line is cut after a
+//! The server's machine dies alone or together with the client's, and some lines are cut after a
 //! random number of bytes. Client and server act in a fixed order, which depends only on the seed.
 
 mod link;

@@ -1,4 +1,4 @@
-//! Volumes of rORAM.
+//! Volumes of rORAM, whose accesses can read a range of blocks (scheme `range`).
 
 use oblivio_testkit::crash::small_volume::{Device, SmallScheme, SmallVolume};
 use oblivio_volume::SyncMoves;

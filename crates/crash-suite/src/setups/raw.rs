@@ -1,4 +1,4 @@
-//! Volumes of RAW ORAM.
+//! Volumes of RAW ORAM, with each kind of device, on the client's machine and on a bucket server.
 
 use oblivio_testkit::crash::FailedSync;
 use oblivio_testkit::crash::small_volume::{Device, SmallVolume};

@@ -1,4 +1,4 @@
-//! Volumes of S³ORAM.
+//! Volumes of S³ORAM, on three or five share servers.
 
 use oblivio_testkit::crash::small_volume::{Device, SmallScheme, SmallVolume};
 

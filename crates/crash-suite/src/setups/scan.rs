@@ -1,4 +1,4 @@
-//! Volumes of the trivial ORAM.
+//! Volumes of the trivial ORAM (scheme `scan`).
 
 use oblivio_testkit::crash::small_volume::{Device, SmallScheme, SmallVolume};
 use oblivio_volume::SyncMoves;

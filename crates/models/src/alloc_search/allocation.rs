@@ -86,8 +86,8 @@ impl<J: Judge> Allocation<J> {
     /// Returns the profile for a volume with tree `tree`.
     ///
     /// # Errors
-    /// [`Error::Allocation`] if the search was for a different kind of volume. The message says
-    /// what to do.
+    /// [`Error::Allocation`] if the search was for a different kind of volume, or if its
+    /// last run stopped because of too many background evictions. The message says what to do.
     pub fn profile_for(&self, tree: &VolumeTree) -> Result<Profile, Error> {
         let Self { plan, .. } = self;
         let differs =

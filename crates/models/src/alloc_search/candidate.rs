@@ -53,13 +53,15 @@ impl Candidate {
         self.runs.iter().any(|run| run.ran_away)
     }
 
-    /// The maximum number of blocks left in the stash, over all runs.
+    /// The maximum number of blocks left in the stash, over all runs. `None` if the profile was not
+    /// run.
     pub fn stash_blocks_peak(&self) -> Option<usize> {
         self.runs.iter().map(|run| run.stash_blocks_peak).max()
     }
 
     /// The cost in a search by slots: the number of slots in storage read and written per access,
-    /// including the access's share of all evictions.
+    /// including the access's share of all evictions. `None` if the profile was not run, or a run
+    /// stopped because of too many evictions.
     pub fn slots_per_access<J: Judge>(&self, plan: &SearchPlan<J>) -> Option<f64> {
         self.evictions_per_access().map(|evictions| plan.slots_moved(&self.profile, evictions))
     }

@@ -16,10 +16,11 @@ use crate::workload::Addresses;
 /// Bytes per block. The stash counts blocks, so their size affects only the running time.
 const BLOCK_BYTES: usize = 16;
 
-/// Background evictions per access above which a tree counts as too full.
+/// Background evictions per access at which a tree counts as too full.
 const EVICTIONS_PER_ACCESS_MAX: u64 = 8;
 
-/// Number of accesses between two checks of [`EVICTIONS_PER_ACCESS_MAX`].
+/// Number of accesses over which background evictions are compared with
+/// [`EVICTIONS_PER_ACCESS_MAX`].
 const ACCESSES_AT_ONCE: u64 = 1 << 12;
 
 /// The simulated time of a run.
@@ -66,7 +67,8 @@ impl Run {
 }
 
 /// Runs the warm-up of `plan` and `accesses` counted accesses on `profile`. Checks the invariants
-/// of the ORAM at the end. Calls `progress` with the number of accesses since its previous call.
+/// of the ORAM at the end. Calls `progress` with the number of accesses since its previous call. A
+/// run that stops early also reports the accesses that it skips.
 ///
 /// # Errors
 /// [`Error::Engine`] if the engine refuses the plan or fails.

@@ -119,7 +119,9 @@ impl<J: Judge> SearchPlan<J> {
         plan.on_tree(leaf_level)
     }
 
-    /// Changes the search to a tree with leaves on `leaf_level`, with half of its slots in use.
+    /// Changes the search to a tree with leaves on `leaf_level`, which is also the last tree. The
+    /// tree gets four blocks per leaf (half of the slots if Z = 4), and the client keeps the
+    /// paper's share of levels.
     pub fn on_tree(self, leaf_level: u8) -> Self {
         let tree_top_levels = paper_tree_top_levels(leaf_level);
         let endurance_leaf_level = leaf_level;
@@ -214,7 +216,8 @@ impl<J: Judge> SearchPlan<J> {
         ((0..self.runs).map(|_| seeds.next_u64()).collect(), last)
     }
 
-    /// Checks the parameters that a search by time fixes.
+    /// Checks the parameters that a search by time prescribes: Path ORAM, uniform requests, and a
+    /// whole tree that is also the last tree.
     fn check_by_time(&self) -> Result<(), Error> {
         let refuse = |message: &str| Err(Error::Plan(message.to_owned()));
         if (self.scheme, self.workload) != (Scheme::Path, Workload::Uniform) {

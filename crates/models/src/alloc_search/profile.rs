@@ -83,10 +83,10 @@ impl Profile {
         less
     }
 
-    /// Lists the profiles that are one step smaller, except those with a bucket that is larger than
-    /// a bucket nearer to the leaves. A step takes one slot per bucket from the topmost levels of a
-    /// stretch of levels in storage that have equal slots. `at_once` lists how many levels a step
-    /// may include. No bucket loses its last slot.
+    /// Lists the profiles that are one step smaller, except those in which the step makes buckets
+    /// smaller than the buckets above them in storage. A step takes one slot per bucket from the
+    /// topmost levels of a stretch of levels in storage that have equal slots. `at_once` lists how
+    /// many levels a step may include. No bucket loses its last slot.
     pub fn steps_down(&self, tree_top_levels: u8, at_once: &[usize]) -> Vec<Self> {
         let top = usize::from(tree_top_levels).min(self.0.len());
         let mut steps = Vec::new();

@@ -31,7 +31,7 @@ impl<J: Judge> Search<J> {
     /// Formats the results file: JSON, with one line per profile.
     ///
     /// # Errors
-    /// [`Error::Results`] if a figure is not a number.
+    /// [`Error::Results`] if serialization fails.
     pub fn to_json(&self) -> Result<String, Error> {
         let record = |candidate: &Candidate| serde_json::to_string(&Record::new(candidate, self));
         let records = |candidates: &[Candidate]| {

@@ -62,7 +62,7 @@ pub fn run<J: Judge, B: Bench<J>>(
         let mut candidates = runner.round(round, proposals, &baseline, &best)?;
         let taken = take_best(&mut candidates, plan);
         tried.append(&mut candidates);
-        // Section IV-B of IR-ORAM: shrink gradually, until a local maximum.
+        // Section IV-B of IR-ORAM: shrink gradually, until no step is better (a local optimum).
         proposals = match taken {
             Some(taken) => {
                 best = taken;

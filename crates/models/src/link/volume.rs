@@ -17,8 +17,8 @@ pub struct VolumeOnLink {
     disk_bytes: u64,
     unit_bytes: u64,
     unit: Traffic,
-    /// The largest range class within a long request, with its traffic. `None` if the volume has no
-    /// ranges.
+    /// The size in bytes of the largest range within a long request, and the traffic of an access
+    /// to it. `None` if the volume has no ranges.
     range: Option<(u64, Traffic)>,
 }
 
@@ -96,7 +96,7 @@ impl VolumeOnLink {
         SMALL_BYTES.div_ceil(self.unit_bytes) as f64 * self.unit.serial_seconds(link)
     }
 
-    /// Number of random 4 KiB reads per second.
+    /// Number of random 4 KiB reads per second, with enough reads in flight to hide round trips.
     pub fn reads_per_second(&self, link: Link) -> f64 {
         let units = SMALL_BYTES.div_ceil(self.unit_bytes) as f64;
         1.0 / (units * self.unit.pipelined_seconds(link))

@@ -14,7 +14,7 @@ use super::Request;
 /// A tree is laid out level by level, and the store merges requests for neighbours on a level. The
 /// model leaves out write-ahead records of used slots, checkpoints, and background evictions.
 pub struct VolumeModel {
-    /// The tree of slots and the tree of headers of each range class.
+    /// The tree of slots and the tree of heads (bucket metadata) of each range class.
     pairs: Vec<[RotatingTree; 2]>,
     classes: Vec<u8>,
     policy: RangePolicy,
@@ -77,7 +77,7 @@ impl VolumeModel {
     }
 
     /// Makes the requests that read `blocks` blocks from `first` on, under the volume's range
-    /// policy.
+    /// policy, and those of the evictions that become due.
     pub fn read(
         &mut self,
         first: u64,
@@ -245,7 +245,7 @@ mod tests {
     }
 
     /// Checks the number of requests for 256 blocks. Read one by one, each block takes a request
-    /// for each of six levels of slots and six of headers, and each of the 51.2 evictions reads and
+    /// for each of six levels of slots and six of heads, and each of the 51.2 evictions reads and
     /// writes all of these levels. Read as one range, the blocks take fewer than 100 requests.
     #[test]
     fn a_mebibyte_of_a_gibibyte_takes_thousands_of_requests_or_some_dozens() {

@@ -1,5 +1,5 @@
-//! Passes the requests to the file on to the device. This layer does not make requests wait for
-//! each other.
+//! Forwards requests for the file to the device. This layer does not make requests wait for each
+//! other.
 
 use std::ffi::OsStr;
 use std::io;

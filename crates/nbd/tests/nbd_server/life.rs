@@ -1,4 +1,5 @@
-//! Start and stop of a server.
+//! Tests of starting and stopping a server: its socket file, unsafe options, and requests in
+//! flight.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -80,7 +80,8 @@ pub(crate) fn plan_eviction<F: Field>(
 }
 
 /// Returns the new positions of the blocks that stay in a sibling after the source was copied to
-/// it. The other blocks of the copy are not below the sibling, so they are stale.
+/// it. The paths of the other blocks do not go through the sibling, so their copies there are
+/// stale.
 fn copied(
     triplet: &Triplet,
     source: &Occupants,

@@ -3,8 +3,9 @@
 //!
 //! In every access, a read or a write, the client [selects](Client::select) a block,
 //! [recovers](Client::recover) it from the answers, and [writes](Client::write) it back to the root
-//! (Protocol 2). A path is [evicted](Client::evict) after the tree's number of accesses. Servers
-//! see the path of each access, which is random, and counters. All other data is shared.
+//! (Protocol 2). After at most *A* accesses ([`Tree::accesses`]), the client
+//! [evicts](Client::evict) a path. Servers see the path of each access, which is random, and
+//! counters. All other data is shared.
 
 mod error;
 mod eviction;
@@ -217,7 +218,7 @@ impl<F: Field> Client<F> {
     /// make it possible to detect wrong ones, and to correct them if they are few.
     ///
     /// # Errors
-    /// [`ClientError::Answers`].
+    /// [`ClientError::Answers`] if the answers do not determine a block.
     pub fn recover(
         &self,
         numbers: &[u8],

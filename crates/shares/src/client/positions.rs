@@ -91,11 +91,11 @@ impl Positions {
     /// invalid entry changes nothing.
     #[must_use]
     pub(crate) fn set_entry(&mut self, address: usize, entry: u64) -> bool {
-        let is_some = u128::from(entry) <= slots_of_paths(self.tree);
-        if is_some {
+        let is_valid = u128::from(entry) <= slots_of_paths(self.tree);
+        if is_valid {
             self.put(address, entry);
         }
-        is_some
+        is_valid
     }
 
     /// Removes the position of a block.

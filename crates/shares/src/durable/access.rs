@@ -18,8 +18,8 @@ use crate::field::Gf256;
 use crate::map_trees::map_block::Mapped;
 use crate::message::{Request, Select, TreePoint};
 
-/// Upper bound (exclusive) of write numbers, because an entry of a map block has six bytes for
-/// one.
+/// The exclusive upper bound of write numbers: an entry of a map block stores a write number in six
+/// bytes.
 const WRITES_MAX: u64 = 1 << 48;
 
 /// An access to one tree.
@@ -49,7 +49,8 @@ impl TreeAccess {
 type Queries = Vec<Select<u8>>;
 
 impl ShareArray {
-    /// Makes one access, for a block or a dummy, and the evictions that follow it.
+    /// Makes one access, for a block or a dummy. If the roots are then full, also evicts the next
+    /// path of each tree.
     pub(super) fn access(&mut self, step: &AccessStep, op: &mut Op<'_>) -> Result<(), Error> {
         let number = self.state.accesses();
         let done = self.query_progress()?;

@@ -54,7 +54,7 @@ pub(super) struct ShareArray {
     pub(super) has_connected: bool,
     /// The servers that have given wrong answers.
     pub(super) trust: Trust,
-    /// Whether an access has failed halfway.
+    /// Whether an operation, such as an access, has failed halfway.
     broken: bool,
 }
 

@@ -23,7 +23,7 @@ struct Laggard {
 }
 
 impl ShareArray {
-    /// Sends servers that have returned the blocks that they lack. These servers then participate
+    /// Sends each returned server the blocks that it lacks. The returned servers then participate
     /// again. If too few other servers remain to recover the blocks, the returned servers stay
     /// excluded.
     ///

@@ -199,7 +199,7 @@ impl ClientState {
         }
     }
 
-    /// The client of one of the trees.
+    /// The S³ORAM client of tree `tree`.
     pub(super) fn client(&mut self, tree: usize) -> &mut Client<Gf256> {
         match &mut self.positions {
             Positions::OnClient(map) => &mut map.client,
@@ -217,9 +217,9 @@ impl ClientState {
         }
     }
 
-    /// For each tree, the block that an access to `address` fetches from the tree. With each block
-    /// of a map tree, the index of its entry for the fetched block of the tree whose number is one
-    /// lower; 0 with the data block.
+    /// For each tree, two numbers: the block that an access to `address` fetches from the tree, and
+    /// the index of an entry in that block. In a map block, this is the entry of the block that the
+    /// access fetches from the next lower tree. For the data tree, the index is 0.
     pub(super) fn addresses(&self, address: u64) -> Zeroizing<Vec<[u64; 2]>> {
         match &self.positions {
             Positions::OnClient(_) => Zeroizing::new(vec![[address, 0]]),
@@ -270,7 +270,7 @@ impl ClientState {
         }
     }
 
-    /// The number of the client's entries.
+    /// The number of entries that the client keeps: one for each block of the last tree.
     pub(super) fn entries(&self) -> u64 {
         match &self.positions {
             Positions::OnClient(map) => map.blocks(),

@@ -35,8 +35,8 @@ use crate::client::{EvictionPlan, Position};
 use crate::message::TreePoint;
 use crate::sharing::Seed;
 
-/// Derives coins from the salt and the secret to be shared, given as `parts`. Equal parts give
-/// equal coins; different parts give independent coins.
+/// Derives coins from the salt and the secret to be shared, given as `parts`. Parts with equal
+/// concatenations give equal coins; other parts give independent coins.
 pub(super) fn salted(sealer: &BlockSealer, parts: &[&[u8]]) -> ChaCha20Rng {
     let salted = Zeroizing::new(parts.concat());
     ChaCha20Rng::from_seed(*sealer.seed(&salted))

@@ -51,7 +51,7 @@ impl ShareArray {
         if !self.participants[tree].are_all_current() {
             self.servers(tree).wait_for_missing();
         }
-        // Connect the servers before the first eviction.
+        // Connect the servers to each other before the first eviction.
         let mut prospect =
             if self.has_connected { RetryProspect::Retry } else { RetryProspect::WaitForLinks };
         // Counts the failures because of lost links, and all other failures.

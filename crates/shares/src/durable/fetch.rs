@@ -22,7 +22,7 @@ pub(super) struct Fetched {
     pub(super) failed: Vec<(usize, StoreError)>,
 }
 
-/// Fetches shares of slots from each server that `participates`, all at point `at`.
+/// Fetches shares of slots, at point `at`, from each server whose entry in `participates` is true.
 pub(super) fn fetch(
     servers: &mut TreeServers<'_>,
     participates: &[bool],
@@ -149,8 +149,9 @@ mod tests {
         Fetched { numbers, shares, slot_bytes: BYTES, failed: Vec::new() }
     }
 
-    /// No honest server is named, even if the liars can make a value look sound: they add a
-    /// polynomial that is zero at the secret and at one honest server.
+    /// No honest server is named, even if the liars can make a value look sound: they add the
+    /// values of a polynomial that is zero at 0, so that the secret stays the same. If *t* > 1, the
+    /// polynomial is also zero at the server `spared`.
     #[test]
     fn no_honest_server_is_named_whatever_t_liars_add() {
         let block = drawn::<Gf256>(1, BYTES);

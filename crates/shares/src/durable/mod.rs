@@ -1,10 +1,11 @@
 //! S³ORAM for storage that outlives the client: a scheme of [`oblivio_core::durable`], on [share
 //! servers](crate::servers::ShareServers).
 //!
-//! An access selects a block, reseals it and writes it to the root. Every access takes two round
-//! trips, for a block or a dummy. Every *A*-th access also evicts a path. The client keeps the
-//! position and the last write number of each block. The log of a volume records the path of each
-//! access and the new leaf of its block before any server sees the access.
+//! An access selects a block, reseals it and writes it to the root. If the position map is on the
+//! client, every access takes two round trips, for a block or a dummy. Every *A*-th access also
+//! evicts a path. The client keeps the position and the last write number of each block. The log of
+//! a volume records the path of each access and the new leaf of its block before any server sees
+//! the access.
 //!
 //! ```text
 //! after n accesses, the servers' point is: n / A evictions, n mod A blocks in the root
@@ -16,15 +17,15 @@
 //! A server cannot roll back to an earlier checkpoint of the client. Instead, a restarted client
 //! asks each server for its exact progress: the number of evictions and of writes since. From its
 //! log it replays the accesses that enough servers have finished (`server_progress`). This needs no
-//! server, because the plan alone determines how an access changes the client's state. It repeats
-//! the first access that too few servers have finished, with the same path. Servers that already
-//! have its write answer as they did before the write (ADR 16 in the repository). So the log must
-//! hold a block's new leaf durably before a server sees the access.
+//! server, because the plan alone determines how an access changes the client's state. The client
+//! then repeats the first access that too few servers have finished, with the same path. Servers
+//! that already have the write of this access answer as they did before the write (ADR 16 in the
+//! repository). So the log must hold a block's new leaf durably before a server sees the access.
 //!
 //! When a write is repeated, some servers may keep their share from the first attempt, so each
-//! attempt must send the same shares. They are drawn from a seed derived from the plan's salt and
-//! from the sealed block, whose seal is deterministic. The salt ensures that after a rollback of
-//! the client no server can tell which accesses of its two histories are equal.
+//! attempt must send the same shares. The shares are drawn from a seed derived from the plan's salt
+//! and from the sealed block, whose seal is deterministic. The salt ensures that after a rollback
+//! of the client no server can tell which accesses of its two histories are equal.
 //!
 //! # Dishonest servers
 //! A slot holds zeros or a block [sealed](oblivio_core::seal::BlockSealer) with its address and

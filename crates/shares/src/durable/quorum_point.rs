@@ -76,8 +76,8 @@ impl PointFinder {
     /// data. `None` if enough servers have the data of no point. If the point directly follows an
     /// eviction, the point before the eviction is preferred if more servers certainly have it.
     ///
-    /// Reports to `damaged` the servers whose points neither a crash nor an absence can explain,
-    /// and the error if no point was found.
+    /// Reports to `damaged` the servers that failed or are [astray](Self::astray), and the error if
+    /// no point was found.
     pub(super) fn last(
         &self,
         servers: &mut TreeServers<'_>,
@@ -148,7 +148,8 @@ impl PointFinder {
         self.request_point(at, there).is_some_and(|asked| asked.written >= at.written)
     }
 
-    /// The servers whose points neither a crash nor an absence can explain, each with the reason.
+    /// The servers that reported no valid point, or a point that neither a crash nor an absence can
+    /// explain, each with the reason.
     fn astray(
         &self,
         reported: Vec<EpochAnswer>,

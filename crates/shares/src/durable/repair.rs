@@ -41,8 +41,8 @@ pub struct Repaired {
     pub behind: Vec<usize>,
 }
 
-/// The progress that the server reported in each tree before its shares were removed. The repair
-/// uses it, and so determines the same point as the check did.
+/// The progress that the server to be rebuilt reported in each tree before its shares were removed.
+/// From it, the repair determines the same point as the check did.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     was_at: Vec<Option<TreePoint>>,
@@ -66,8 +66,8 @@ pub enum Need {
 /// with the number of buckets read so far.
 ///
 /// # Errors
-/// If too few other servers answer, or one belongs to another volume. Also if their shares
-/// contradict each other or recover data that the client never wrote.
+/// If too few other servers answer, one belongs to another volume, or one must be repaired first.
+/// Also if their shares contradict each other or recover data that the client never wrote.
 pub fn check_others(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
@@ -135,8 +135,8 @@ fn each_run(
 /// called with the number of buckets rebuilt so far.
 ///
 /// # Errors
-/// If too few other servers answer, or the server is not new. Also if shares contradict each other
-/// or recover data that the client never wrote.
+/// If too few other servers answer, one must be repaired first, or the server is not new. Also if
+/// shares contradict each other or recover data that the client never wrote.
 pub fn repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
@@ -411,9 +411,9 @@ fn find_repair_point(
     Ok(RepairPoint { at, least, claims, behind, was_at })
 }
 
-/// The error if server `behind` lacks a write that `repaired` and *t* other servers claim to have.
-/// The write may have been acknowledged. The other servers may lie, so a repair of `repaired` could
-/// remove its last copy.
+/// The error if server `behind` lacks a write that `repaired` and at least *t* other servers claim
+/// to have. The write may have been acknowledged. The other servers may lie, so a repair of
+/// `repaired` could remove its last copy.
 fn lacks_what_others_have(servers: &dyn ShareServers, behind: usize, repaired: usize) -> Error {
     let [behind, repaired] = [behind, repaired].map(|server| servers.name(server));
     let message = format!(

@@ -270,8 +270,8 @@ impl ShareArray {
 mod tests {
     use super::*;
 
-    /// A copy that is one access older than the latest copy is refused as outdated. A second copy
-    /// of the latest write is refused, too.
+    /// A copy that is older than the map's entry, or not newer than a copy found before, does not
+    /// count; a newer copy does. No copy of a block without a position counts.
     #[test]
     fn only_the_first_of_the_latest_copies_counts() {
         let writes = Zeroizing::new(vec![5, NO_POSITION_WRITE]);

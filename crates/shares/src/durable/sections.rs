@@ -163,7 +163,7 @@ mod tests {
         let expected: Vec<_> =
             sizes(SECTION_ENTRIES + 3).iter().map(|it| it.bytes * it.sections).collect();
         assert_eq!(bytes(&padded), expected);
-        // `assert!` instead of `assert_eq!`, because they are long.
+        // `assert!` instead of `assert_eq!`, because the sections are too long to print.
         assert!(whole == [&padded[..1], &padded[2..]].concat());
         assert!(changes == padded[..1]);
     }

@@ -166,9 +166,9 @@ impl ServerProgress {
     }
 }
 
-/// Checks whether old records or blocks (older than the client's directory) have a known cause:
-/// servers were rolled back, or some do not answer. Succeeds if neither is the case. Works on a
-/// read-only volume.
+/// Checks whether old records or blocks (older than the client's directory) have a known cause: too
+/// few servers remain that were not rolled back, or some do not answer. Succeeds if neither is the
+/// case. Works on a read-only volume.
 ///
 /// Records are on 2*t* + 1 servers, of which *t* may lie. If an honest one of these does not
 /// answer, the remaining honest ones may be outvoted by liars and by servers that were unreachable

@@ -34,7 +34,8 @@ pub(super) struct Suspicion {
     pub(super) parties: Parties,
     /// The point at which the data was found.
     pub(super) at: TreePoint,
-    /// The buckets of the path; one of them held the data. Public.
+    /// The buckets of an access's path, or the one bucket that a check has read. One of them held
+    /// the data. Public.
     pub(super) buckets: Vec<BucketId>,
     /// Whether the shares fit each other, even if *t* servers lie.
     pub(super) do_shares_fit: bool,

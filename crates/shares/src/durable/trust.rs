@@ -1,4 +1,5 @@
-//! Decides which servers deal in evictions: only servers that have never given a wrong answer.
+//! Decides which servers deal in evictions: only servers that have not, since their last repair,
+//! given a wrong answer or been replaced because of damaged shares.
 //!
 //! A wrong share in an answer is ignored, or makes an access fail. A wrong share that a server
 //! deals becomes part of the secret on all servers. So the first wrong answer of a server puts it
@@ -18,8 +19,8 @@ use crate::sharing::Parties;
 pub(super) struct Trust {
     /// The number of wrong answers of each server since the array was opened.
     answers: Vec<u64>,
-    /// For each server, whether it has given a wrong answer or found its own shares damaged, and
-    /// was not repaired since.
+    /// For each server, whether it has given a wrong answer, or was replaced as a dealer because it
+    /// found its own shares damaged, and was not repaired since.
     is_wrong: Vec<bool>,
     /// For each server, whether it is on the list.
     is_listed: Vec<bool>,
@@ -47,7 +48,7 @@ impl Trust {
     /// Records that these servers gave wrong answers.
     ///
     /// # Errors
-    /// The errors of the list. No eviction may follow.
+    /// The errors of the list. No eviction may follow until the list is complete.
     pub(super) fn record_wrong(
         &mut self,
         servers: &dyn ShareServers,
@@ -64,7 +65,7 @@ impl Trust {
     /// its place from now on.
     ///
     /// # Errors
-    /// The errors of the list. No eviction may follow.
+    /// The errors of the list. No eviction may follow until the list is complete.
     pub(super) fn replace_dealer(
         &mut self,
         servers: &dyn ShareServers,
@@ -122,8 +123,8 @@ impl Trust {
         Err(StoreError::new(StoreErrorKind::Damaged, message).into())
     }
 
-    /// The numbers of servers that have never given a wrong answer, at most as many as an eviction
-    /// has dealers.
+    /// The numbers of the first 2*t* + 1 servers that are not known to be wrong, or of all such
+    /// servers if fewer are left.
     fn trusted(&self, parties: Parties) -> Vec<u8> {
         let numbers = parties.numbers().zip(&self.is_wrong);
         let trusted = numbers.filter(|(_, is_wrong)| !**is_wrong).map(|(number, _)| number);
@@ -141,7 +142,8 @@ impl Trust {
         self.answers.iter().any(|times| *times > 0)
     }
 
-    /// The human-readable names of the servers that have given wrong answers.
+    /// A human-readable description of each server known to be wrong: its number, and how many
+    /// wrong answers it has given since the array was opened.
     pub(super) fn wrong_servers(&self) -> Vec<String> {
         let wrong = self.answers.iter().zip(&self.is_wrong).enumerate();
         let wrong = wrong.filter(|(_, (_, is_wrong))| **is_wrong);

@@ -57,8 +57,8 @@ type OccupiedSlots = Zeroizing<Vec<[u64; 3]>>;
 
 impl ShareArray {
     /// Checks all slots of all trees. Shares must fit each other, and each tree must hold exactly
-    /// the blocks that the previous tree names, once each, as last written. Returns the number of
-    /// blocks with contents.
+    /// the blocks that the tree checked before it names (for the last tree, the client), once each,
+    /// as last written. Returns the number of blocks with contents.
     pub(super) fn check_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
         self.query_progress()?;
         if self.trust.is_any_answer_wrong() {

@@ -100,7 +100,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Defines a test that runs once for each field.
+    /// Calls a generic test function once for each field.
     macro_rules! over_all_fields {
         ($test:ident) => {
             $test::<crate::field::Gf256>();

@@ -361,7 +361,7 @@ impl Bucket<'_> {
         Ok(())
     }
 
-    /// Writes blocks to consecutive slots, beginning with slot `first`.
+    /// Writes blocks, and their checksums, to consecutive slots, beginning with slot `first`.
     pub(super) fn write(&self, first: usize, blocks: &[u8]) -> io::Result<()> {
         self.file.write_at(self.offset + (first * self.block_bytes) as u64, blocks)?;
         let slots = blocks.chunks_exact(self.block_bytes);

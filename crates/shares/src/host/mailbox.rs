@@ -131,7 +131,7 @@ impl Mailbox {
     }
 
     /// Records that the link to a server was lost. This server then waits only a short time for
-    /// messages of that server, until another message arrives from it.
+    /// messages of that server, until that server reconnects or another message from it arrives.
     pub fn record_lost_link(&self, from: u8) {
         if let Some(own) = self.boxes().peers.get_mut(usize::from(from)) {
             own.has_link = false;
@@ -164,7 +164,7 @@ impl Mailbox {
         self.portion_bytes_max.store(portion_bytes_max, Ordering::Relaxed);
     }
 
-    /// Begins an attempt, and drops the messages of earlier attempts.
+    /// Begins an attempt, and drops the messages of all other attempts.
     pub(super) fn begin(&self, attempt: Attempt) {
         let mut boxes = self.boxes();
         boxes.begun = attempt;
@@ -464,8 +464,8 @@ mod tests {
         assert_eq!(counting.0.load(Ordering::Relaxed), PORTIONS_MAX);
     }
 
-    /// Before an attempt begins, only portions of its first round are stored, because they take
-    /// memory until the next attempt.
+    /// Before an attempt begins, at most [`EARLY_PORTIONS_MAX`] of its portions are stored, because
+    /// they take memory until the attempt begins. A further portion violates the protocol.
     #[test]
     fn one_round_is_kept_of_an_attempt_that_has_not_begun() {
         let mailbox = Mailbox::default();

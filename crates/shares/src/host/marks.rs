@@ -174,7 +174,7 @@ impl Marks<'_> {
         Ok(write.query_sum == query_sum && self.places_of(at, write)?.is_some())
     }
 
-    /// Rewrites the pages of the write that led to point `at`.
+    /// Rewrites the pages of the write that led to point `at`, if all of them are intact.
     pub(super) fn write_again(&self, at: TreePoint) -> io::Result<()> {
         let Some(write) = self.write_before(at)? else { return Ok(()) };
         for (offset, page) in self.places_of(at, write)?.unwrap_or_default() {
@@ -224,8 +224,8 @@ impl Marks<'_> {
         self.put(BucketId::ROOT, Some(before), &of_nothing)
     }
 
-    /// Whether each bucket that takes part in the eviction at point `before` still has its page from
-    /// before that eviction.
+    /// Whether each bucket that takes part in the eviction at point `before` still has its page
+    /// from before that eviction.
     pub(super) fn has_pages_before(&self, before: TreePoint) -> io::Result<bool> {
         let triplets = self.tree.triplets(before.evictions);
         let written = triplets.flat_map(|it| [it.source, it.sibling, it.destination]);

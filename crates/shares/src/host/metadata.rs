@@ -27,19 +27,19 @@ impl Files {
             return Err("the tree has no such path".into());
         }
         let part = BlockPart { first: 0, bytes: metadata_bytes };
-        let mut said = vec![0; tree.path_slots() * metadata_bytes];
-        for (bucket, said) in tree.path(leaf).zip(said.chunks_mut(tree.slots() * metadata_bytes)) {
+        let mut out = vec![0; tree.path_slots() * metadata_bytes];
+        for (bucket, out) in tree.path(leaf).zip(out.chunks_mut(tree.slots() * metadata_bytes)) {
             let Some(held) = self.bucket(bucket, at) else { continue };
             let read = held.read_part(part).map_err(unusable)?;
-            said[..read.len()].copy_from_slice(&read);
+            out[..read.len()].copy_from_slice(&read);
             self.check_marks_are_known(bucket, at)?;
             let marks = marks.of(bucket, at).map_err(unusable)?;
-            let slots = said[..read.len()].chunks_exact_mut(metadata_bytes);
+            let slots = out[..read.len()].chunks_exact_mut(metadata_bytes);
             for (held, mark) in slots.filter_map(<[u8]>::last_mut).zip(&marks) {
                 *held = Gf256::add(*held, *mark);
             }
         }
-        Ok(said)
+        Ok(out)
     }
 
     /// Marks the block that was selected before the write after `at` as taken. The marks become
@@ -77,7 +77,7 @@ impl Files {
         })
     }
 
-    /// Appends its mark to each slot, if slots have metadata. Fetches and puts transfer slots in
+    /// Appends to each slot its mark, if slots have metadata. Fetches and puts transfer slots in
     /// this form.
     pub(super) fn with_marks(
         &self,

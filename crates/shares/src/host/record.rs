@@ -33,7 +33,7 @@ pub(super) struct Record {
     /// The number of blocks in the root before the last eviction, to which a rollback returns.
     /// `None` if the server cannot roll back, because a repair stored its shares.
     pub(super) written_before: Option<usize>,
-    /// The greatest attempt number that the server has seen.
+    /// The greatest attempt number that the server has seen in this tree.
     pub(super) attempt: u64,
     /// The checksum of the last block in the root, if there is one.
     pub(super) block_sum: u32,

@@ -36,8 +36,8 @@ impl Files {
         self.check_at(at)
     }
 
-    /// Fails if the marks before the last eviction are lost, because a later write has overwritten
-    /// them, even if a crash has undone that write.
+    /// Fails if the marks from before the last eviction are lost: a write after the eviction may
+    /// have overwritten them, and a crash may then have undone the write.
     fn check_marks_before_eviction(&self, before: TreePoint) -> Result<(), Refusal> {
         let Some(marks) = self.marks() else { return Ok(()) };
         let has_pages = marks.has_pages_before(before).map_err(unusable)?;

@@ -52,7 +52,8 @@ pub struct DealtShares<E> {
     pub attempt: u64,
     /// The index of the part of every block that the message is about; 0 if blocks are not divided.
     pub tile: u32,
-    /// The level of the buckets that the servers compute in this round, counted from 1.
+    /// The level of the buckets that the servers compute in this round, counted from 1. Level 0
+    /// without shares means that the dealer has no more parts in the lane.
     pub level: u8,
     /// For each bucket of the round, the receiver's share of the dealer's share of the bucket.
     pub shares: Vec<Share<E>>,
@@ -77,7 +78,7 @@ pub struct Setup {
     pub parties: Parties,
     /// The shape of the tree.
     pub tree: Tree,
-    /// Bytes of a slot, which holds a shared block and its metadata.
+    /// Bytes of a slot: its metadata, if any, and a shared block.
     pub block_bytes: usize,
     /// Bytes of metadata at the beginning of a slot. The last byte is the mark. 0 if the client
     /// knows the positions of blocks.
@@ -237,7 +238,7 @@ impl<S: Into<String>> From<S> for Refusal {
 pub struct HostEpoch {
     /// The durable progress of the tree.
     pub at: TreePoint,
-    /// The greatest attempt number that the server has seen.
+    /// The greatest attempt number that the server has seen in any tree.
     pub attempt: u64,
     /// Whether the server is set up.
     pub is_set_up: bool,

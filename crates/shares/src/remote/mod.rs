@@ -18,11 +18,11 @@
 //! # Missing servers
 //! 2 *t* + 1 servers are enough. A server that could not be reached within the [retry
 //! limit](oblivio_store::RemoteOptions::retry_for) is *missing*: no call waits for it, and the
-//! client reconnects to it from time to time while others answer.
+//! client tries to reconnect to it from time to time while others answer.
 //!
-//! When a server returns, it first receives every record that this store has written since it was
-//! opened. So every present server has all these records, and a flush is done once 2 *t* + 1
-//! servers have flushed: *t* + 1 honest ones keep the records.
+//! When a server returns, it first receives every record that this store has written since the
+//! store was opened. So every present server has all these records, and a flush is done once
+//! 2 *t* + 1 servers have flushed: *t* + 1 honest ones keep the records.
 //!
 //! | module | contents |
 //! |---|---|
@@ -103,7 +103,7 @@ pub struct SharedStore {
     /// The servers that did not answer a read of records since the store was opened, with the
     /// reasons.
     silent: Vec<(usize, String)>,
-    /// All writes since the store was opened, for servers that return.
+    /// The latest value of each piece written since the store was opened, for servers that return.
     written: Written,
 }
 

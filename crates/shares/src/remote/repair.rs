@@ -20,8 +20,9 @@ impl SharedStore {
     /// without fencing off a client.
     ///
     /// # Errors
-    /// If too few other servers can be opened, one of them is in use, or server `repaired` cannot
-    /// be reached, refuses this client, is in use, or cannot open its files.
+    /// If too few other servers can be opened, one of them is in use, or their trees differ. Also
+    /// if server `repaired` cannot be reached, refuses this client, is in use, or cannot open its
+    /// files.
     pub fn open_to_repair(
         servers: Vec<ShareServer>,
         repaired: usize,
@@ -110,7 +111,7 @@ impl SharedStore {
     /// without its directory finds.
     ///
     /// # Errors
-    /// If the server refuses.
+    /// If the server refuses or cannot be reached. The caller must then begin the repair again.
     pub fn recreate_server(
         &mut self,
         server: usize,

@@ -1,4 +1,5 @@
-//! Stores the writes since the store was opened, for servers that were missing and return.
+//! Remembers the pieces written since the store was opened, for servers that were missing and
+//! return.
 
 use oblivio_core::StoreError;
 use oblivio_core::store::{BucketStore, Piece, SealedTrip};

@@ -265,7 +265,7 @@ fn later_seeds(of_kind: fn(Parties, u64) -> Owner, way: CopyAction) -> HashSet<[
     let mut owner = of_kind(parties(3, 1), 7);
     (0..6).for_each(|i| owner.write(i, 1).unwrap());
     way(&mut owner);
-    // Only blocks written before are moved.
+    // Make dummy accesses, so that evictions move only the blocks written before.
     access(&mut owner, &|_| Want::Dummy);
     let is_later = |it: &Shared| it.name.0 == "matrix" && it.name.2.evictions > 0;
     let later = shared(&owner).into_iter().filter(is_later);

@@ -111,7 +111,7 @@ fn what_an_array_holds_from_its_beginning_does_not_show() {
 }
 
 /// No seed for the initial contents is drawn twice. Otherwise a server might know seeds of other
-/// servers, with which it could recover the whole image.
+/// servers, with which it could recover all initial contents.
 #[test]
 fn no_seed_is_drawn_twice_for_what_is_loaded() {
     let mut seeds = HashSet::new();

@@ -84,7 +84,7 @@ fn windows_are_planned_before_those_before_them_are_over() {
     for i in 0..20 {
         owner.write(i, i as u8).unwrap();
     }
-    // The same blocks in each window, one twice in a row, and some that were never written.
+    // Mostly the same blocks in each window: one twice in a row, and one that was never written.
     let windows: Vec<_> = (0..5).map(|i| vec![3, 3, 10 + i, 50, 18]).collect();
     owner.read_ahead(&windows).unwrap();
     owner.reopen().unwrap();

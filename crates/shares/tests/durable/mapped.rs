@@ -43,8 +43,8 @@ fn what_is_read_is_what_was_written() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// For trees of any shape and for any accesses, each read returns the contents of the block in
-    /// the owner's list.
+    /// For trees of any shape and for any accesses, each read returns the data that the owner last
+    /// wrote to the block, or zeros if there was no write.
     #[test]
     fn any_accesses_find_what_a_list_of_blocks_would_hold(
         blocks in 2u64..300,
@@ -257,8 +257,8 @@ fn a_directory_is_old_if_servers_know_more_of_any_tree() {
     owner.read_all();
 }
 
-/// A disk that loses the last write of any tree after it has reported a sync loses no data. The
-/// client repeats the access, although all servers have it in the data tree.
+/// No data is lost if a disk reports a sync and then loses the last write of one tree. The client
+/// repeats the access, although all servers have it in the data tree.
 #[test]
 fn a_disk_that_lies_about_the_last_write_of_any_tree_loses_nothing() {
     let mut lied = [0; 3];

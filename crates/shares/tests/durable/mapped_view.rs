@@ -336,7 +336,7 @@ fn what_is_not_uniform_is_found() {
 }
 
 /// Servers that recover the contents of slots learn no addresses. More than *t* colluding servers
-/// learn which block of the array is in a slot, but not the address of this block on the disk.
+/// learn the label of the block in a slot, but not the block's address on the disk.
 #[test]
 fn servers_that_recover_what_slots_say_read_no_addresses() {
     let mut owner = owner(21);

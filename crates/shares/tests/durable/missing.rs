@@ -71,7 +71,7 @@ fn evictions_wait_for_servers_that_are_missing_and_nothing_is_lost() {
         assert!(error.contains(expected), "{error}");
     }
     assert!(owner.servers.world().waited > 0);
-    // The volume can be opened without them until the eviction is due.
+    // The eviction is due now, so the volume cannot be opened without these servers.
     assert!(owner.reopen().is_err());
     set_missing(&owner, &[2], false);
     let error = owner.reopen().unwrap_err().to_string();

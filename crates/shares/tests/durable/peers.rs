@@ -113,7 +113,7 @@ fn what_passes_a_server_has_one_shape_whatever_the_owner_does() {
 }
 
 /// The sender and the receiver of a message see the same message, and know to which tree it
-/// belongs. Requests for metadata are recorded as reads of the headers of a path.
+/// belongs. Requests for metadata are recorded as reads of the headers of a path, without the leaf.
 #[test]
 fn both_ends_see_one_message_and_know_for_which_tree_it_is() {
     for map in [Map::OnTheClient, Map::InTrees] {

@@ -1,4 +1,5 @@
-//! After any faults of *t* servers, some repairs lead to a volume that opens and has all its data.
+//! After any faults of *t* servers, some sequence of repairs leads to a volume that opens and has
+//! all its data.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -143,8 +144,9 @@ pub(crate) struct ServerStates {
     pub(crate) points: Vec<Option<TreePoint>>,
 }
 
-/// The states of the servers before each of the last writes and evictions, followed by the current
-/// state, and by empty disks.
+/// Makes `writes`. Returns the states of the servers before each write (except the first
+/// `passed_over` writes) and before each eviction, followed by the state after the last write, and
+/// by empty disks.
 pub(crate) fn steps(
     owner: &mut Owner,
     writes: impl IntoIterator<Item = (u64, u8)>,

@@ -88,7 +88,7 @@ fn check(
         let is_last = found.get(&address) == Some(&vec![write as u8 + 1; BLOCK_BYTES]);
         let recoverability = recoverabilities[address as usize];
         if write < had {
-            // A later write is better.
+            // A later write may be found instead.
             let is_newer = found.get(&address).is_some_and(|found| found[0] > write as u8 + 1);
             assert!(is_last || is_newer, "{address}: {what}");
             // A map block may be lost because of its other entries.

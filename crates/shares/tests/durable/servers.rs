@@ -304,7 +304,7 @@ impl World {
                         let answer = host.answer(&message, others, &|_| Ok(()));
                         let answer = Answer::decode(&answer).unwrap();
                         if answer != Answer::Done {
-                            // End its links.
+                            // End the links of the server, as it does when it gives up.
                             let mailboxes = others.mailboxes.iter();
                             mailboxes.for_each(|mailbox| mailbox.record_lost_link(others.from));
                         }
@@ -328,7 +328,7 @@ impl World {
         answers
     }
 
-    /// Restarts server `i` after a power failure.
+    /// Makes server `i` lose its power, and restarts the server.
     pub(crate) fn restart(&mut self, i: usize) {
         self.disks[i].loses_power(&mut self.coins);
         self.hosts[i] = opened(&self.disks[i], &mut self.coins);

@@ -60,8 +60,9 @@ fn a_liar_among_five_servers_is_named_and_corrected() {
     assert!(error.contains("server 4 (60 times)"), "{error}");
 }
 
-/// With one of five servers missing, a liar is detected but cannot be named, because only four
-/// answers remain.
+/// With one or two of five servers missing, a liar is detected but cannot be named, because too few
+/// answers remain. With all five, two liars are detected, and the error does not blame missing
+/// answers.
 #[test]
 fn with_one_of_five_servers_missing_a_liar_cannot_be_named() {
     for (missing, is_short) in [(&[][..], false), (&[0], true), (&[0, 1], true)] {
@@ -260,13 +261,13 @@ fn a_server_that_is_missing_is_named() {
 }
 
 /// Creates an array whose servers all return the first version of a block that was written twice,
-/// with the metadata of the second version. At most one server is missing.
+/// with the metadata of the second version. Server `missing` is missing during the writes.
 fn with_an_older_block(owner: Owner, missing: Option<usize>) -> Owner {
     with_the_block_before(owner, [5, 5], missing)
 }
 
-/// Creates servers on which one slot has the metadata of the second written block, and the contents
-/// of the first written block.
+/// Writes to the two addresses in `written`. Then replaces, on all servers but `missing`, the
+/// second block with the first, and keeps the metadata of the second.
 fn with_the_block_before(mut owner: Owner, written: [u64; 2], missing: Option<usize>) -> Owner {
     missing.iter().for_each(|server| owner.servers.world().missing[*server] = true);
     for (address, byte) in written.into_iter().zip(1..) {

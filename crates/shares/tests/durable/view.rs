@@ -217,7 +217,7 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
         },
     ];
     let mut all: HashMap<[u8; 32], Vec<Share<u8>>> = HashMap::new();
-    // A forgotten block could by chance belong where no matrix moves it.
+    // Several seeds: with one, a forgotten block could by chance be where no matrix moves it.
     for (seed, way) in (0..8).flat_map(|seed| ways.map(|way| (seed, way))) {
         let mut owner = copy(seed);
         let want = way(&mut owner);

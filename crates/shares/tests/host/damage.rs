@@ -15,8 +15,8 @@ const BLOCK_BYTES: usize = 9_000;
 /// Bytes of the root's file before the first slot.
 const HEAD_BYTES: usize = 8192;
 
-/// A server reports a damaged share and does not deal it. The test flips one bit at a time: in each
-/// piece of a dealt slot, and in a checksum.
+/// A server reports a damaged share and does not deal it. The test flips a bit in the root, or in
+/// both places of a leaf: in a slot's first, middle or last piece, or in a checksum.
 #[test]
 fn a_server_reports_a_damaged_share_and_does_not_deal_it() {
     let tree = Tree::new(1, PRESET).unwrap();

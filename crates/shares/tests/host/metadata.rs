@@ -366,9 +366,9 @@ fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
     assert!(died > 200 && was_there > 200, "{died} {was_there}");
 }
 
-/// A server returns complete marks of the state before an eviction, or refuses. It has the marks
-/// until a write overwrites them, even if that write is lost. Then it refuses to return them, and
-/// refuses to roll back.
+/// A server returns complete marks of the state before an eviction, or refuses. The next write
+/// overwrites the marks, even if the write itself is lost. The server then refuses to return them,
+/// and refuses to roll back.
 #[test]
 fn marks_before_an_eviction_are_complete_or_refused() {
     let tree = data().tree;

@@ -59,7 +59,7 @@ fn after_a_sync_that_has_failed_nothing_is_answered() {
 /// process first writes the last record and the last block again.
 #[test]
 fn data_of_a_dead_process_is_durable_before_it_is_reported() {
-    // It is random which undurable data survives.
+    // Chance decides which undurable data survives, so try several seeds.
     for chance in 0..8 {
         let (mut world, disk) = world();
         world.coins = StdRng::seed_from_u64(chance);

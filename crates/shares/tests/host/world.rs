@@ -135,7 +135,7 @@ impl World {
         Host::open(Box::new(self.disks[i].clone()), move || Ok(seed)).unwrap()
     }
 
-    /// Restarts a server that has lost its power.
+    /// Makes server `i` lose its power, and restarts the server.
     pub(crate) fn restart(&mut self, i: usize) {
         self.disks[i].loses_power(&mut self.coins);
         self.hosts[i] = self.opened(i);
@@ -181,7 +181,7 @@ impl World {
                         let answer = host.answer(&request.encode(), others, &|_| Ok(()));
                         let answer = Answer::decode(&answer).unwrap();
                         if matches!(answer, Answer::Refused(_)) {
-                            // End its links.
+                            // End the links of the server, as it does when it gives up.
                             others
                                 .mailboxes
                                 .iter()

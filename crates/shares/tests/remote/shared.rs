@@ -492,8 +492,8 @@ fn the_first_refusal_with_a_verifiable_reason_counts() {
     }
 }
 
-/// A volume opens for reading with *t* + 1 servers, because the other servers may have lost it. It
-/// does not open if another client has it open.
+/// A damaged volume opens on *t* + 1 servers, because the other servers may be unreachable or may
+/// have lost it. It does not open on fewer.
 #[test]
 fn what_is_left_on_enough_servers_is_opened() {
     let left = |servers: &[Server]| {

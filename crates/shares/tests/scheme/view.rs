@@ -60,7 +60,8 @@ fn seen(
     world.seen.unwrap()
 }
 
-/// The facts of a message except random values: without the path of an access, and elements.
+/// The facts of a message except random values: omits the path of an access, and the elements and
+/// seeds of shares.
 fn shape(seen: &SentMessage<u8>) -> String {
     let of_all =
         |shares: &[Share<u8>]| shares.iter().map(|it| format!("{it:?} ")).collect::<String>();
@@ -284,8 +285,8 @@ fn evictions_are_counted() {
     }
 }
 
-/// The tests of uniformity detect what they look for: elements that are not uniform, two messages
-/// with one polynomial, and blocks in the clear.
+/// The tests of uniformity raise an alarm if one element in ten is in the clear, or if two messages
+/// have one polynomial, and none for uniform elements.
 #[test]
 fn what_is_not_uniform_is_found() {
     let mut coins = StdRng::seed_from_u64(10);
@@ -297,7 +298,7 @@ fn what_is_not_uniform_is_found() {
         !verdicts.alarms().is_empty()
     };
     assert!(!alarms(uniformity(&counts(mask.iter().copied()))));
-    // One element in ten is unchanged.
+    // One element in ten is in the clear: a zero.
     let with_zeros = mask.iter().map(|it| if coins.random_ratio(1, 10) { 0 } else { *it });
     assert!(alarms(uniformity(&counts(with_zeros))));
     let again = mask.iter().map(|it| it ^ 0x55);

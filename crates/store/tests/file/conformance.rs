@@ -78,7 +78,8 @@ fn conforms_past_the_page_cache() {
     }
 }
 
-/// Flushed writes survive reopening: one store writes and flushes, and the next one reads.
+/// Flushed writes survive reopening: one store writes and flushes, and the next one reads, each
+/// with or without direct I/O.
 #[test]
 fn flushed_writes_survive_reopening() {
     let folder = Folder::new();
@@ -139,7 +140,7 @@ fn trips_read_ahead_are_updated_by_later_writes() {
             // Flush, so that nothing is pending and everything is read ahead.
             store.flush().unwrap();
             store.prefetch(&whole);
-            // Time for the thread to read everything.
+            // Give the thread time to read everything.
             std::thread::sleep(std::time::Duration::from_millis(20));
             model.write(&mut store, &later, seed);
             model.check(&mut store, &whole);

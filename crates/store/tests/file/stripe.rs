@@ -63,7 +63,7 @@ fn holds(store: &mut dyn BucketStore, pieces: &[Piece], byte: u8) -> bool {
     (0..pieces.len()).all(|i| frames.get(i) == [byte; 104])
 }
 
-/// The name of a stripe of which no folder contains a member.
+/// The name of a stripe that has no member in any test folder.
 const NAME: StripeName = StripeName::from_number(12_345_678_901);
 
 /// A folder with the files of the members, named `a`, `b` and so on.
@@ -220,7 +220,8 @@ fn levels_are_distributed_round_robin() {
 #[test]
 fn a_stripe_has_at_most_one_member_per_level() {
     let folder = Folder::new();
-    // Levels 1 to 4 of the first tree, and level 0 of the second: members 1, 2, 3, 4 and 1.
+    // With five members, levels 1 to 4 of the first tree go to members 1 to 4, and level 0 of the
+    // second tree goes to member 1. So member 0 would hold nothing.
     for (members, kind) in [("a b c d", None), ("a b c d e", Some(OpenErrorKind::InvalidShapes))] {
         let location = folder.stripe(members);
         let made = location.create(&shapes(), &StoreOptions::default());

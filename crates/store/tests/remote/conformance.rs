@@ -1,4 +1,4 @@
-//! Tests of the contract of every store, with and without faults.
+//! Checks that the remote store keeps the contract of every store, with and without faults.
 
 use std::cell::RefCell;
 use std::time::Duration;

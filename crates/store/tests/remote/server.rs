@@ -62,7 +62,7 @@ pub(crate) struct World {
     pub(crate) session: u64,
     plan: ActionPlan,
     requests: usize,
-    /// All received requests except openings, as bytes.
+    /// All received reads, writes, flushes and computations, as bytes.
     pub(crate) frames: Vec<Vec<u8>>,
     /// The cuts of the next links, in order.
     pub(crate) cuts: VecDeque<Cut>,

@@ -11,7 +11,7 @@ use oblivio_volume::{Disk, Volume, VolumeError};
 /// Maximum number of ticks to wait for an answer.
 const TICKS_MAX: usize = 100_000;
 
-/// A [`Disk`] that ticks, at least once, until a request is answered.
+/// A [`Disk`] that, after each request, ticks at least once and until the request is answered.
 pub struct TickingDisk {
     disk: Disk,
     ticks: Ticks,

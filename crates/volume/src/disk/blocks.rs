@@ -27,9 +27,9 @@ pub(super) struct Blocks {
     pub(super) bytes: u64,
 }
 
-/// Ranges of one class, of which only some blocks are needed. All of the ranges are read before any
-/// request is answered. So storage cannot tell from the next request which of the ranges an answer
-/// came from.
+/// Ranges of one class. Some of their blocks may not be needed. All of the ranges are read before
+/// any request is answered. So storage cannot tell from the next request which of the ranges an
+/// answer came from.
 pub(super) struct RangeAccess {
     pub(super) extents: Vec<Extent>,
     /// The blocks to cache or write. Other blocks of the ranges are read and dropped.

@@ -50,17 +50,19 @@ pub use schedule::Schedule;
 /// Maximum number of requests in the queue. If it is full, callers wait.
 const QUEUE_REQUESTS_MAX: usize = 256;
 
-/// Number of blocks that the cache may hold beyond its bound while requests are in flight. Blocks
-/// that were read for requests stay until the requests have used them.
+/// Number of blocks that the cache of a disk without a schedule may hold beyond its bound while
+/// requests are in flight: this number, or four of the longest ranges if that is more. Blocks that
+/// were read for requests stay until the requests have used them.
 pub const BLOCKS_UNDER_WAY_MAX: usize = 512;
 
 /// Options of a disk.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DiskOptions {
-    /// Maximum bytes of cached blocks. Half of them may be dirty. If this is less than a block,
-    /// there is no cache: a read or write accesses all its blocks before it is answered. Requests
-    /// that are served together share accesses to the same block.
+    /// Maximum bytes of cached blocks. Half of them may be dirty. With a schedule, the cache holds
+    /// at least two blocks for each access of a tick. Without a schedule, there is no cache if this
+    /// is less than a block: a read or write accesses all its blocks before it is answered, and
+    /// requests that are served together share accesses to the same block.
     pub cache_bytes_max: u64,
     /// The fixed times and number of accesses. Without a schedule, the disk makes accesses when
     /// requests need them, and storage sees the times.
@@ -116,9 +118,9 @@ impl Disk {
     /// Starts a thread that serves `volume`.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::Io`] when the system cannot start a thread,
-    /// [`VolumeErrorKind::InvalidConfig`] for a schedule that the disk cannot keep. The volume is
-    /// then closed; if that fails, its error is returned instead.
+    /// [`VolumeErrorKind::Io`] when the system cannot start a thread.
+    /// [`VolumeErrorKind::InvalidConfig`] for a schedule that the disk cannot keep: the volume was
+    /// closed, or the error of closing it is returned instead.
     pub fn start(volume: Volume, options: &DiskOptions) -> Result<Self, VolumeError> {
         let has_cache = options.cache_bytes_max >= volume.block_bytes() as u64;
         let shape = DiskShape::new(&volume, options.schedule.is_none() && has_cache);
@@ -169,7 +171,9 @@ impl Disk {
     /// returned `Ticks`.
     ///
     /// # Errors
-    /// Like [`Self::start`].
+    /// [`VolumeErrorKind::Io`] when the system cannot start a thread, and
+    /// [`VolumeErrorKind::InvalidConfig`] for a number of accesses that a tick cannot make. The
+    /// volume is dropped without being closed.
     pub fn start_without_clock(
         volume: Volume,
         cache_bytes_max: u64,
@@ -256,7 +260,8 @@ fn panic_error() -> VolumeError {
     VolumeError::new(VolumeErrorKind::MustReopen, message)
 }
 
-/// Answers a request with an error if it is dropped unanswered: its thread has panicked.
+/// Answers a request with an error if the request is dropped unanswered, because the worker thread
+/// has panicked.
 struct AnswerOnDrop(Option<Completion>);
 
 impl AnswerOnDrop {

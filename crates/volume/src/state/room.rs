@@ -9,8 +9,9 @@ use crate::error::VolumeError;
 use crate::state_dir::FILLER_BYTES;
 use crate::superblock::VolumeParams;
 
-/// The size of a client's directory. A volume that serves hits without accesses takes more: writes
-/// on the client do not trigger checkpoints.
+/// The size of a client's directory, if every request makes an access
+/// ([`HitPolicy::Access`](oblivio_core::HitPolicy::Access)). Writes that the client serves without
+/// an access are logged too, and trigger no checkpoint, so the directory may then grow larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateRoom {
     /// Maximum number of bytes once the volume is closed.

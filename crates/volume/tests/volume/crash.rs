@@ -212,8 +212,8 @@ fn two_openings_in_a_row_may_end_at_any_operation() {
 }
 
 /// Storage still shows accesses that a client lost in a power loss because it synced late. The next
-/// opening must not report tampering. Once they are overwritten, an old directory is detected
-/// again.
+/// opening must not report tampering. Once these traces are overwritten, an old directory is
+/// detected again.
 #[test]
 fn who_lost_power_while_syncing_late_finds_no_tampering_when_syncing_early() {
     for scheme in SmallScheme::each() {

@@ -214,7 +214,8 @@ fn an_honest_client_is_not_refused_after_evictions_ahead_of_their_time() {
     assert!(ahead > 8, "{ahead} runs had evictions ahead of their time");
 }
 
-/// The number of evictions: buckets of leaves that were written.
+/// The number of evictions since the view was last taken: each writes the head of one leaf's
+/// bucket. Takes the view.
 fn evictions(world: &World) -> u64 {
     let is_of_a_leaf = |seen: &&StoreEvent| match seen {
         StoreEvent::Event(event) => {

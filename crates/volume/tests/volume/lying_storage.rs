@@ -221,7 +221,7 @@ fn whether_a_tick_fails_does_not_depend_on_whether_there_are_requests() {
     verdicts.conclude();
 }
 
-/// Changes storage so that an access detects it. Returns the seed.
+/// Changes storage so that an access detects it. Returns the seed of [`Bench::change`] that did so.
 fn find_tampering(bench: &Bench) -> u64 {
     let is_found = |seed: &u64| {
         bench.restore();

@@ -311,8 +311,8 @@ fn steps_depend_on_counts_alone_and_every_request_is_answered() {
 }
 
 /// The kinds of the operations, in order, that a disk makes for the `first` batch and the next one,
-/// after the requests `before`. Runs a new disk for each operation and makes it fail, which shows
-/// its kind.
+/// after the requests `before`. For each operation, runs a new disk and makes the operation fail,
+/// because the failure shows its kind.
 fn steps(
     before: &dyn Fn() -> Vec<TestRequest>,
     first: &dyn Fn() -> Vec<TestRequest>,
@@ -363,7 +363,7 @@ struct GatedDisk {
 
 type Answer = Result<WipedBytes, DiskError>;
 
-/// A request, and an action that its answer triggers before the receiver gets it.
+/// A request, and an action to run before the receiver gets the answer.
 struct TestRequest {
     op: DiskOp,
     then: Box<dyn FnOnce() + Send>,
@@ -531,7 +531,7 @@ impl Gate {
         state.has_waiter = false;
     }
 
-    /// Whether a read waits at the gate, or reaches it shortly.
+    /// Whether a read waits at the gate, or reaches it within two seconds.
     fn is_reached(&self) -> bool {
         let state = self.state.lock().unwrap();
         let moment = Duration::from_secs(2);

@@ -809,8 +809,8 @@ fn a_request_takes_two_ranges_that_are_as_long_wherever_it_lies() {
     }
 }
 
-/// The accesses of a request follow from its length, whatever is cached. Blocks that were read but
-/// not requested are not cached.
+/// If any block of a read is missing from the cache, the accesses follow from the length of the
+/// read alone. Blocks that were read but not requested are not cached.
 #[test]
 fn cached_blocks_of_a_request_do_not_change_its_accesses() {
     for at_hand in [0..1, 3..8, 4..5, 7..8, 0..7] {
@@ -835,7 +835,7 @@ fn cached_blocks_of_a_request_do_not_change_its_accesses() {
     }
 }
 
-/// If a request were answered after the first of its two ranges was read, storage could see from
+/// A request is answered only after both of its ranges were read. Otherwise storage could see from
 /// the time of the next request which range held the answer.
 #[test]
 fn no_request_is_answered_before_both_ranges_are_read() {
@@ -914,8 +914,8 @@ fn a_disk_says_how_requests_may_be_divided() {
     assert_eq!(division(made_exact()), (RANGE, true));
 }
 
-/// In trees that are too small for their blocks, evictions do not help, and the volume must not try
-/// for ever.
+/// In trees that are too small for their blocks, evictions do not help. The volume must report an
+/// error after a bounded number of them.
 #[test]
 fn trees_without_room_are_an_error() {
     let setup = SmallVolume {

@@ -185,7 +185,8 @@ fn begins_with_an_eviction(bench: &Bench) -> bool {
     trips.into_values().take(2).eq([Operation::Read, Operation::Write])
 }
 
-/// Begun windows cause the same trips, whatever the stash holds, and each window is announced once.
+/// Begun windows cause the same calls to storage, including announcements, whatever the stash
+/// holds.
 #[test]
 fn windows_that_are_begun_look_alike_whatever_is_in_the_stash() {
     let views = [true, false].map(|is_written| {

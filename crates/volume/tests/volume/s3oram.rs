@@ -185,8 +185,8 @@ fn a_directory_from_before_is_refused_and_what_it_knows_of_is_rescued_of(setup: 
     assert_eq!(target.0[3].as_deref(), Some(&data[..]));
 }
 
-/// Lost data of a server is found before the opening writes anything to the records or the
-/// directory.
+/// An opening finds that a server has lost its data, and names the server, before it writes
+/// anything to the records or the directory.
 #[test]
 fn a_server_that_has_lost_its_shares_is_named_before_anything_is_written() {
     let setup = Setup::new();

@@ -1,5 +1,6 @@
-//! A volume on the trivial ORAM. It is the second scheme behind the interface, and an oracle for
-//! privacy: storage sees the same pieces for all uses of equal length, without statistics.
+//! A volume on the trivial ORAM, in which every access reads everything. It serves as an oracle for
+//! privacy: storage sees exactly the same pieces for all uses of equal length, so the tests need no
+//! statistics.
 
 use std::collections::HashSet;
 

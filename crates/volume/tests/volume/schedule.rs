@@ -1,4 +1,5 @@
-//! A disk with a schedule: what storage sees is a function of time alone, and it works as a disk.
+//! A disk with a schedule: what storage sees is a function of time alone, and the disk serves
+//! requests as one without a schedule does.
 
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 

@@ -38,8 +38,8 @@ let came = 0;        // The local time when it arrived.
 let leftOut = 0, ownerLeftOut = 0, missed = 0;
 let shown = 0;       // The index of the drawn tree.
 
-function begin(said) {
-  hello = said;
+function begin(message) {
+  hello = message;
   frames = []; visits = []; asked = []; paths = [];
   leftOut = ownerLeftOut = missed = 0;
   trees = hello.trees.map((tree) => {

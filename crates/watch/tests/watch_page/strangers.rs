@@ -87,7 +87,9 @@ fn the_printed_address_works_once() {
     }
 }
 
-/// DNS rebinding: the name of a page from elsewhere may resolve to this machine.
+/// A request with another host name or from a page of another origin is refused, even with the
+/// token. Otherwise a foreign page whose name resolves to this machine (DNS rebinding) could read
+/// the page.
 #[test]
 fn other_names_and_other_pages_are_refused_even_with_the_token() {
     let watched = Watched::start(LIMITS, true);

@@ -26,7 +26,7 @@ impl EventSink for RecordedView {
     }
 }
 
-/// Returns requests of all kinds.
+/// Returns reads, writes and trims at random offsets, and flushes.
 fn requests() -> impl Iterator<Item = DiskOp> {
     let mut coins = StdRng::seed_from_u64(9);
     let bytes = u64::from(BLOCK_BYTES) * BLOCKS;

@@ -20,7 +20,7 @@ use std::{env, fs};
 
 type Draw = fn() -> Result<String, Box<dyn Error>>;
 
-/// The file names of the pictures, and their functions.
+/// The file name of each picture, and the function that draws it.
 const PICTURES: [(&str, Draw); 4] = [
     ("path.svg", path::draw),
     ("evictions.svg", evictions::draw),

@@ -103,8 +103,8 @@ pub(crate) fn draw() -> Result<String, Box<dyn Error>> {
     Ok(sheet.finish())
 }
 
-/// Draws the client's view of the tree. The path to the leaf `shown` was read, and the requested
-/// block now has the leaf `mapped`.
+/// Draws the client's view of the tree, before or after the access. The path to the leaf `shown`,
+/// which the access reads, is highlighted. The requested block has the leaf `mapped`.
 fn draw_client(
     sheet: &mut Sheet,
     left: f64,

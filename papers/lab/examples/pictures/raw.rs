@@ -24,8 +24,8 @@ pub(crate) struct Visit {
 pub(crate) struct Watched(RawOram<Recorder<MemoryStore, Vec<Event>>, StdRng>);
 
 impl Watched {
-    /// Creates an ORAM that the seed determines: with its default tree, or with leaves on
-    /// `leaf_level`.
+    /// Creates an ORAM whose random choices come from `seed`, with its default tree, or with leaves
+    /// on `leaf_level` if given.
     pub(crate) fn new(blocks: u64, leaf_level: Option<u8>, seed: u64) -> Result<Self, Error> {
         let mut config = RawConfig::new(blocks, BLOCK_BYTES)?;
         if let Some(level) = leaf_level {

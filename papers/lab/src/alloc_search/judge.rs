@@ -1,4 +1,4 @@
-//! The measures by which a search compares profiles.
+//! The measures by which a search compares profiles (the bucket sizes of all levels).
 
 use oblivio_models::alloc_search as search;
 use oblivio_sim::controller::{Initial, Pace};
@@ -31,7 +31,7 @@ impl search::Judge for Judge {
     }
 }
 
-/// The LLC of Table I, in bytes.
+/// Size in bytes of the LLC in IR-ORAM's Table I.
 const LLC_BYTES: u64 = Switches::PAPER.llc_bytes;
 
 const LLC_BYTES_MIN: u64 = 4 << 10;

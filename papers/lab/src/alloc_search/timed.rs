@@ -57,7 +57,7 @@ pub(super) fn time(
     host: &impl Host<TimedRecord>,
 ) -> Result<Run, LabError> {
     let spec = judge.spec(plan, profile)?;
-    if let Some(same) = kept.iter().find(|kept| kept.is_of(&spec, records, seed)) {
+    if let Some(same) = kept.iter().find(|record| record.is_of(&spec, records, seed)) {
         host.made(all_records(records));
         return Ok(same.run.clone());
     }

@@ -1,4 +1,4 @@
-//! The figures of this study.
+//! The list of the study's figures, with the runs that each figure needs.
 
 use super::course::Course;
 use super::figure::BlocksFigure;

@@ -13,7 +13,7 @@ use oblivio_models::paper::PAPER_LEAF_LEVEL;
 /// A figure that the study can make.
 #[derive(Debug)]
 pub struct BlocksFigure {
-    /// The name of the figure: `fig03`.
+    /// The name of the figure, such as `fig03`.
     pub id: &'static str,
     /// The title of the figure, in one line.
     pub title: &'static str,
@@ -43,7 +43,7 @@ impl<'a> Made<'a> {
         self.runs.iter().copied()
     }
 
-    /// The first run of the figure.
+    /// The record of the figure's first available run.
     pub(super) fn first(&self) -> Result<&'a BlocksRecord, LabError> {
         let first = self.runs.first().map(|(_, record)| *record);
         first.ok_or_else(no_runs)

@@ -1,4 +1,5 @@
-//! The contents of each figure, with the numbers that the paper states.
+//! The contents of Figs. 3, 4 and 13, with the numbers that the paper states, and a plot of
+//! background evictions.
 
 use oblivio_sim::functional::Snapshot;
 
@@ -11,7 +12,7 @@ use crate::evaluation::Variant;
 use crate::report::{Bars, Curves, Plot, Series, Stated};
 
 /// The quarters of the programs' paths after which Fig. 3 shows a snapshot. The figure also shows
-/// the first snapshot, the last one under programs, and the last one.
+/// the first snapshot, the last snapshot under programs, and the last snapshot of all.
 const QUARTERS: [usize; 3] = [1, 2, 3];
 
 /// Draws Fig. 3.

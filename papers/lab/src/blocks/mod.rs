@@ -7,9 +7,9 @@
 //!
 //! Nothing is timed: the simulator's [functional mode](oblivio_sim::functional) makes the paths in
 //! sequence. A [`Course`] determines the requests and the snapshots. Finished runs are recorded as
-//! in the [evaluation](crate::evaluation). After an interruption, the study continues with the
-//! first run that is not recorded. With [storage for trees](crate::Trees), it continues the
-//! interrupted run after its last complete stretch.
+//! in the [evaluation](crate::evaluation). After an interruption, the study makes only the runs
+//! that are not recorded. With [storage for trees](crate::Trees), an interrupted run continues
+//! after its last complete stretch.
 
 mod catalogue;
 mod course;

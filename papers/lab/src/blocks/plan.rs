@@ -13,7 +13,7 @@ use crate::evaluation::{Programs, Switches, Variant};
 use oblivio_models::paper::PAPER_LEAF_LEVEL;
 
 /// The parameters of the experiment. With the traces, they determine every record except for its
-/// seconds.
+/// seconds, machine and version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlocksPlan {
     /// The level of the leaves.

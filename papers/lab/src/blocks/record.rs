@@ -42,7 +42,7 @@ pub struct BlocksRecord {
 pub struct Taken {
     /// The name of a program, `uniform`, or `start` before all requests.
     pub after: String,
-    /// The positions of blocks, and counts.
+    /// The number of blocks on each level, and counts of paths and requests so far.
     pub snapshot: Snapshot,
 }
 

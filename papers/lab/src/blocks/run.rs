@@ -1,4 +1,4 @@
-//! Makes the runs, on all processors.
+//! Makes the runs of the study, several at a time.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -60,7 +60,7 @@ fn one(
         ProgressReporter { host, most: all_paths(&spec, &stretches), reported: Cell::new(0) };
     let trace = checksum_of(&stretches, programs);
     let saved = Saved { studies, key: &key, trace, spec: &spec, seed: plan.seed };
-    if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, trace, &spec)) {
+    if let Some(same) = kept.iter().find(|record| record.is_same_run(&key, trace, &spec)) {
         saved.forget_run();
         progress.up_to(u64::MAX);
         return Ok(same.clone());

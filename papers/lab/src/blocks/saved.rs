@@ -1,4 +1,4 @@
-//! Saves the state of an interrupted run.
+//! Saves the state of a run after each stretch, so that an interrupted run can continue.
 
 use oblivio_sim::MODEL;
 use oblivio_sim::controller::OramSpec;

@@ -100,8 +100,8 @@ fn a_course_is_37_parts_of_programs_and_3_of_chance() {
     let last = record.snapshots[12].snapshot.utilisation();
     let drawn: Vec<_> = curves.series[5].values.iter().map(|[_, part]| *part).collect();
     assert_eq!(drawn, last);
-    // Random requests lower the utilisation of the last level after programs; the mean is in
-    // between.
+    // Random requests lower the utilisation of the last level after programs. The mean is below the
+    // fuller one of the start and the end of programs.
     let [programs, chance, mean] = [4, 5, 6].map(|series| curves.series[series].values[14][1]);
     assert!(chance < programs && mean < programs.max(curves.series[0].values[14][1]), "{curves:?}");
 
@@ -172,7 +172,8 @@ fn impossible_plans_are_refused() {
     assert!(error.contains("no figure fig7: choose from fig03, fig04"), "{error}");
 }
 
-/// The committed figures follow from the committed runs.
+/// Makes the figures again from the committed runs. Their text must equal that of the committed
+/// figures.
 #[test]
 fn the_committed_figures_follow_from_the_committed_runs() {
     let gcc = Programs::samples().unwrap().program("gcc").unwrap().clone();

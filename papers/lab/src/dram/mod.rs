@@ -20,8 +20,8 @@ use crate::experiment::named_json;
 use crate::report::Figure;
 use crate::{Experiment, Host, LabError};
 
-/// The experiment that measures, on the simulator's DRAM, each quantity that other DRAM simulators'
-/// published figures give.
+/// Measures on the simulator's DRAM each quantity for which other DRAM simulators have a published
+/// number.
 #[derive(Clone, Copy, Debug)]
 pub struct DramPlan {
     /// The seed of all requests.

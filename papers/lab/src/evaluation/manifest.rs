@@ -123,7 +123,7 @@ impl Manifest {
         Ok(figures)
     }
 
-    /// Parses the manifest `file` with contents `text`. It must not name other files.
+    /// Parses the manifest `file` with contents `text`. The manifest must not name other files.
     ///
     /// # Errors
     /// [`LabError::Input`], which names the file and the error.

@@ -82,10 +82,10 @@ pub enum Measure {
     /// their share of paths, and their energy that depends only on time is proportional to the time
     /// that they took.
     EvictionEnergy,
-    /// DRAM energy per line read or written.
+    /// DRAM energy per line read or written, in nanojoules.
     NanojoulesForEachLine,
-    /// The size of the pointers that form the tree structure of an S-Stash (TT; IR-ORAM, section
-    /// IV-C).
+    /// The size in KiB of the pointers that form the tree structure of an S-Stash (TT; IR-ORAM,
+    /// section IV-C).
     PointerTableKib,
     /// The fraction of all cycles that context switches took: emptying the stash, and moving the
     /// tree top.
@@ -113,7 +113,7 @@ impl Mean {
     /// The arithmetic and the geometric mean, in the order in which figures show them.
     pub const ALL: [Self; 2] = [Self::Arithmetic, Self::Geometric];
 
-    /// The kind of mean, in a word.
+    /// The kind of mean in words, such as "geometric".
     pub fn kind(self) -> &'static str {
         match self {
             Self::Arithmetic => "arithmetic",
@@ -186,7 +186,8 @@ impl Measure {
 
     /// The `mean` of the measure over runs, each paired with its reference. If the measure needs no
     /// reference, the caller pairs the run with itself. Runs for which the measure has no value are
-    /// skipped. [`Self::Times`] is the ratio of two means.
+    /// skipped. [`Self::Times`] is the ratio of two means. `None` if too few runs are left, or a
+    /// ratio is not finite.
     pub fn evaluate(&self, runs: &[(&RunRecord, &RunRecord)], mean: Mean) -> Option<f64> {
         if let Self::Times(first, second) = self {
             let part = |part: &PathPart| Self::Share(*part).evaluate(runs, mean);

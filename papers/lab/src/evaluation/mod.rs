@@ -2,7 +2,7 @@
 //! the papers, on the simulator.
 //!
 //! ```text
-//!  manifests ──► runs: variant × workload × size ──► records, a line each ──► figures
+//!  manifests ──► runs: variant × workload × setting ──► records, a line each ──► figures
 //! ```
 //!
 //! A [`Manifest`] describes a figure, with the numbers that the paper states. Each run is made

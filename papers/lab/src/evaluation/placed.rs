@@ -1,4 +1,5 @@
-//! Places the traces of runs in the protected spaces of their machines.
+//! Places the trace of each run in the protected space of its machine: the memory that the ORAM
+//! holds.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -28,7 +29,7 @@ pub(super) struct Placement {
 }
 
 impl Placement {
-    /// The placement of `run` in a protected space of `lines`.
+    /// The placement of `run` in a protected space of `lines` lines.
     pub(super) fn from_run(run: &Run, lines: u64) -> Self {
         Self {
             workload: run.workload.clone(),
@@ -44,7 +45,7 @@ impl<'a> PlacedTraces<'a> {
         Self { plan, programs, sums: Mutex::default() }
     }
 
-    /// Returns the records of `run` in a protected space of `lines`.
+    /// Returns the records of `run` in a protected space of `lines` lines.
     ///
     /// # Errors
     /// [`LabError::Plan`] or [`LabError::Simulation`] if the trace does not exist, or its pages do

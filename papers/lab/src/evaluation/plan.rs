@@ -17,7 +17,7 @@ use crate::LabError;
 use crate::kept_studies::initial_name;
 
 /// The parameters of an evaluation. With the traces, they determine every record except for its
-/// seconds.
+/// seconds, machine and version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvaluationPlan {
     /// The size of the tree, and the number of records.
@@ -45,7 +45,7 @@ pub struct Run {
     pub workload: String,
     /// The size of the tree, and the number of records.
     pub scale: Scale,
-    /// Parameters that the paper leaves open.
+    /// The switches of the run: those of the evaluation, changed by the setting and by the machine.
     pub switches: Switches,
 }
 

@@ -18,7 +18,7 @@ pub struct Plotted {
     /// Whether the standard deviation over workloads is drawn next to their means.
     #[serde(default)]
     pub deviation: bool,
-    /// The measures. Each of several measures is a series.
+    /// The measures. If there are several, each has its own series.
     pub measures: Vec<NamedMeasure>,
 }
 
@@ -26,7 +26,7 @@ pub struct Plotted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Axis {
-    /// Workloads, and their mean if there is more than one.
+    /// Workloads, and their means if there is more than one workload.
     Workloads,
     /// Variants, each with its mean over all workloads.
     Variants,

@@ -1,4 +1,4 @@
-//! Makes the runs, on all processors.
+//! Makes the runs of the evaluation, several at a time.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -65,7 +65,8 @@ pub fn run(
 /// different placements cannot be compared.
 ///
 /// # Errors
-/// [`LabError::Input`] if `kept` has runs of a workload from more than one recording.
+/// [`LabError::Input`] if `kept` has runs of a workload from more than one recording, and the
+/// errors of [`EvaluationPlan::spec`].
 pub fn kept_runs(
     plan: &EvaluationPlan,
     runs: &[Run],
@@ -109,8 +110,8 @@ fn one(
     let (spec, key, seed) = (plan.spec(run)?, plan.key(run), plan.seed_of(&run.workload));
     let lines = lines_of(&spec, run);
     let checksum = traces.checksum(run, lines)?;
-    let is_same = |kept: &&RunRecord| {
-        kept.is_same_run(&key, checksum, plan.seed, &spec) && kept.is_checked_as(plan)
+    let is_same = |record: &&RunRecord| {
+        record.is_same_run(&key, checksum, plan.seed, &spec) && record.is_checked_as(plan)
     };
     if let Some(same) = kept.iter().find(is_same) {
         host.made(scale.timed_records());

@@ -461,7 +461,8 @@ fn committed_runs_are_still_the_runs_of_the_figures() {
     }
 }
 
-/// The committed figures follow from the committed runs.
+/// Makes the figures again from the committed runs. Their text must equal that of the committed
+/// figures.
 #[test]
 fn the_committed_figures_follow_from_the_committed_runs() {
     let path = |file: &str| format!("{}/results/{file}", env!("CARGO_MANIFEST_DIR"));

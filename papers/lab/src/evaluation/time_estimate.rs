@@ -15,8 +15,8 @@ use crate::LabError;
 use crate::kept_studies::KeptStudies;
 use crate::records::{Host, counted_runs};
 
-/// Length in records of a trial run, which is made if no recorded run gives the time. It is long
-/// enough that paths dominate the start-up cost.
+/// Maximum length in records of a trial run, which is made if no recorded run gives the time. It is
+/// long enough that paths dominate the start-up cost.
 const TRIAL_RECORDS: usize = 4000;
 
 /// The estimated time of an evaluation.

@@ -174,7 +174,8 @@ impl Design {
     }
 }
 
-/// The level of the leaves of this machine, if IR-ORAM's trees have leaves on `leaf_level`.
+/// The level of the leaves of these machines, if IR-ORAM's trees have leaves on `leaf_level`: that
+/// level, but at least [`LEAF_LEVEL_MIN`] and at most [`PAPER_LEAF_LEVEL`].
 pub(super) fn leaf_level(leaf_level: u8) -> u8 {
     leaf_level.clamp(LEAF_LEVEL_MIN, PAPER_LEAF_LEVEL)
 }

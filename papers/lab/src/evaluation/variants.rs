@@ -42,7 +42,8 @@ pub(super) enum VariantKind {
     Set(&'static Variant, Arc<SwitchSetting>),
 }
 
-/// Built-in machines are equal if their names are equal.
+/// Machines are equal if their names and titles are equal. Machines of a manifest must also have
+/// equal definitions.
 impl PartialEq for Variant {
     fn eq(&self, other: &Self) -> bool {
         let is_made_alike = match (&self.kind, &other.kind) {
@@ -58,7 +59,8 @@ impl PartialEq for Variant {
     }
 }
 
-/// Minimum number of levels on the client for IR-Stash, which has no effect with fewer levels.
+/// Minimum number of levels that the client keeps by default, in trees with leaves on level 8 or
+/// deeper. With fewer levels, IR-Stash has no effect.
 const TREE_TOP_LEVELS_MIN: u8 = 4;
 
 /// All built-in machines.

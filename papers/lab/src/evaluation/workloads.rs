@@ -168,8 +168,8 @@ impl Programs {
         }
     }
 
-    /// Creates a set without traces that only has the workloads of `runs`, for figures of these
-    /// runs.
+    /// Creates a set without traces that has the workloads of `runs` and the synthetic ones, for
+    /// figures of these runs.
     pub fn of_runs(runs: &[RunRecord]) -> Self {
         let mut ran: Vec<_> = runs.iter().map(|run| run.workload.clone()).collect();
         ran.sort_unstable();
@@ -212,7 +212,7 @@ impl Programs {
         }
     }
 
-    /// The trace of a program in a protected space of `lines`.
+    /// The trace of a program in a protected space of `lines` lines.
     pub(crate) fn placed(
         &self,
         name: &str,
@@ -230,7 +230,7 @@ impl Programs {
         self.traces.iter().find(|(program, _)| *program == name).map(|(_, trace)| trace)
     }
 
-    /// Records of `workload` in a protected space of `lines`.
+    /// The first `count` records of `workload` in a protected space of `lines` lines.
     pub(super) fn records(
         &self,
         workload: &str,
@@ -262,7 +262,7 @@ impl Programs {
 }
 
 /// The first `count` records of `trace`, which is repeated if it has fewer, in a protected space of
-/// `lines`.
+/// `lines` lines.
 ///
 /// # Errors
 /// [`LabError::Simulation`] if the trace touches more pages than the protected space has.

@@ -20,8 +20,8 @@ pub enum Form {
     PathZ5,
     /// Path ORAM Z5 with the number of levels of the paper's tree, for any size of blocks.
     PathZ5Of19,
-    /// RAW ORAM Z5 A5 as in this project's volumes, with all levels and no part of the position map
-    /// on the server.
+    /// RAW ORAM Z5 A5 as in this project's volumes, with all levels on the server and the whole
+    /// position map on the client.
     Raw,
     /// The default volume: the client keeps the levels that fit in 48 MiB, or in 96 MiB for the
     /// largest blocks.
@@ -174,9 +174,9 @@ pub(crate) fn matrix_elements(tree: Tree) -> f64 {
     (f64::from(tree.height()) + 1.0) * 2.0 * slots * slots
 }
 
-/// The traffic of an access to an S³ORAM. The client sends a query and a block, and receives a
-/// block. Every *A* accesses, it also sends the matrices of an eviction. Traffic between servers
-/// does not count.
+/// The traffic of an access to an S³ORAM. The client sends shares of a query and of a block, and
+/// receives a share of a block from each server. Every *A* accesses, it also sends the matrices of
+/// an eviction. Traffic between servers does not count.
 pub(crate) fn shares(tree: Tree, block_bytes: u32, form: ShareEncoding) -> Traffic {
     let accesses = tree.accesses() as f64;
     let query_bytes = form.query_bytes(tree);

@@ -29,10 +29,10 @@ use oblivio_models::link::{LINKS, Link};
 /// states for a phone.
 pub const TABLE1_LINK: Link = Link::new(27.0, 6.0, 25.0);
 
-/// The disk of S³ORAM's Table 1.
+/// Size in bytes of the disk in S³ORAM's Table 1.
 pub const PAPER_DISK_BYTES: u64 = 40 << 30;
 
-/// The blocks of S³ORAM's Table 1, in bytes.
+/// Size in bytes of the blocks in S³ORAM's Table 1.
 pub const PAPER_BLOCK_BYTES: u32 = 128 << 10;
 
 /// Sizes of blocks in bytes, from 4 to 512 KiB.

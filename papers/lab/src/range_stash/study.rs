@@ -29,8 +29,8 @@ pub struct RangeStashPlan {
 /// Passes over all blocks before counting starts.
 const WARM_UP_PASSES: u64 = 4;
 
-/// A run ends if its stash exceeds this number of blocks. The stash has then *run away*: it would
-/// keep growing, since the trees are too full.
+/// A run ends if the stash of any tree exceeds this number of blocks. The stash has then *run
+/// away*: it would keep growing, since the trees are too full.
 const LEFT_BLOCKS_MAX: usize = 1000;
 
 impl RangeStashPlan {
@@ -62,9 +62,10 @@ impl RangeStashPlan {
 pub struct RangeStashRun {
     /// The seed of all random choices of the run.
     pub seed: u64,
-    /// `histogram[n]`: the number of batches, over all trees, after which `n` blocks were left.
+    /// `histogram[n]`: how often the evictions due after an access left `n` blocks of a tree on the
+    /// client. All trees count.
     pub histogram: Vec<u64>,
-    /// Whether the run stopped because the number of blocks left kept growing.
+    /// Whether the run stopped because more than 1000 blocks of a tree were left.
     pub ran_away: bool,
 }
 

@@ -88,7 +88,7 @@ pub(super) fn of_raw(config: &RawConfig, accesses: u64, seed: u64) -> Result<Cou
     count(&mut oram, &config.tree, accesses, &seen, |oram| oram.aes_blocks())
 }
 
-/// Writes all blocks, then counts the cost of reading them in order.
+/// Writes all blocks, then counts the cost of `accesses` reads of successive addresses.
 fn count<O: Oram>(
     oram: &mut O,
     tree: &TreeConfig,

@@ -39,11 +39,11 @@ use oblivio_models::link::Link;
 /// The time since an arbitrary start. It is monotonic.
 pub type Clock<'a> = &'a (dyn Fn() -> Duration + Sync);
 
-/// The maximum number of connections. Each needs four threads and buffers for both directions.
+/// The maximum number of connections. Each needs five threads, and buffers for both directions.
 const CONNECTIONS_MAX: usize = 256;
 
-/// The maximum number of bytes in flight in one direction. A relay in user space cannot imitate a
-/// link with more.
+/// The maximum size in bytes of a connection's queue in one direction. A relay in user space cannot
+/// imitate a link with more bytes in flight.
 const UNDER_WAY_BYTES_MAX: usize = 256 << 20;
 
 /// The timeout for connecting to the server, which is on this machine.
@@ -75,8 +75,8 @@ impl Relay {
     /// Listens at `listen`, for clients of the server at `to`. Port 0 chooses a free port.
     ///
     /// # Errors
-    /// [`LabError::Plan`] if an address is not a loopback address or not available, or if the link
-    /// has too many bytes in flight.
+    /// [`LabError::Plan`] if an address is not a loopback address, if `listen` is not available, or
+    /// if the link has too many bytes in flight.
     pub fn bind(
         listen: SocketAddr,
         to: SocketAddr,

@@ -21,8 +21,8 @@ type DrawResult = Result<(), Box<dyn Error>>;
 /// Height of the axes, in pixels.
 const HEIGHT: u32 = 300;
 
-/// Target width of all bars of a figure together, in pixels. If there are too many bars of the
-/// usual width, bars are narrower.
+/// Target width of all bars of a figure together, in pixels. A bar is 6 to 32 pixels wide, so the
+/// actual width can differ.
 const BARS_WIDTH: f64 = 760.0;
 
 /// Width of the legend, in pixels.
@@ -207,6 +207,7 @@ struct Legend<'a> {
 }
 
 /// Draws axes of `width` pixels, with `below` pixels under them, and the legend to the right.
+/// Returns SVG, or an HTML paragraph with the error.
 fn picture(
     width: u32,
     below: u32,
@@ -368,7 +369,8 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// Replaces control characters and other forbidden characters. Plotters escapes markup.
+/// Replaces control characters and other forbidden characters. The library `plotters` escapes
+/// markup.
 fn clean(text: &str) -> String {
     let is_bad = super::escape::is_forbidden;
     text.chars().map(|character| if is_bad(character) { '\u{fffd}' } else { character }).collect()

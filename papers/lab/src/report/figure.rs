@@ -12,7 +12,7 @@ const WHY_IT_DIFFERS: &str = "Why it differs: ";
 /// A figure: measured data, and the numbers that the paper states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// The name of the figure: `fig10`.
+    /// The name of the figure, such as `fig10`.
     pub id: String,
     /// The title of the figure, in one line.
     pub title: String,

@@ -76,7 +76,7 @@ pub enum Verdict {
     /// Our number is within the band, alone or under another reading, with a parameter fitted by
     /// hand.
     Fitted,
-    /// Our number is outside the band.
+    /// Our number is outside the band, and so is every measured number under another reading.
     Differs,
     /// Our number was not measured, or covers fewer programs than the paper's.
     Open,
@@ -146,7 +146,7 @@ impl Stated {
     }
 
     /// The reading with the largest margin inside the band, or the first of several equal ones.
-    /// `None` if the number agrees under no reading.
+    /// `None` if the number agrees under no reading, or covers too few programs.
     pub fn reading(&self) -> Option<&Reading> {
         if self.of.is_some() {
             return None;

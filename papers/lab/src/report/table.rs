@@ -6,7 +6,7 @@ use super::prose::Prose;
 use super::verdicts;
 use super::{Bars, Curves, Figure, Plot, Stated, Verdict};
 
-/// Rows of cells. The first cell of a row names it.
+/// Rows of cells. The first cell names the row.
 pub(super) struct Table<'a> {
     pub(super) head: Vec<&'a str>,
     pub(super) rows: Vec<Vec<Cell<'a>>>,

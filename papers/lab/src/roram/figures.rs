@@ -1,4 +1,5 @@
-//! Makes the three parts of rORAM's Fig. 6, with two models of the disk.
+//! Makes rORAM's Fig. 6 for each medium, with two models of the disk, and collects the figures of
+//! the other modules.
 
 use super::{Form, Results, mix_figures, seek_figures};
 use crate::report::{Curves, Figure, Plot, Series, Stated};

@@ -46,7 +46,7 @@ impl Form {
         Self::Classes,
     ];
 
-    /// The layout of the ORAM's trees, for 2^`level` blocks and ranges of up to 2^`ell`.
+    /// The layout of the ORAM's trees, for 2^`level` blocks and ranges of up to 2^`ell` blocks.
     pub(super) fn layout(self, level: u8, ell: u8) -> Layout {
         let mut next = 0;
         let mut tree = |leaf_level: u8, bucket_bytes: u64| {

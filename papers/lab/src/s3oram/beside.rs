@@ -44,7 +44,7 @@ pub struct OramComparison {
     /// The link between client and server.
     pub link: Link,
     /// Seconds of an access with its share of evictions, without overlap. Each eviction period
-    /// gives one value; in Path ORAM, each access does.
+    /// gives one value; in Path ORAM, each access gives one.
     pub alone: Spread,
     /// The value of `alone` that the model computes.
     pub alone_modelled: f64,

@@ -13,8 +13,8 @@ use super::spread::Spread;
 use crate::LabError;
 use crate::links::SERVERS;
 
-/// Times of reads and writes of files while three servers work at the same time. The files are in
-/// memory when they are read, and new when they are written.
+/// Times of reads and writes of files by three threads at the same time, each of which imitates a
+/// server. The files are in memory when they are read, and new when they are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Files {
     /// Bytes read or written at once.

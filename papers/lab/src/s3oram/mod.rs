@@ -18,7 +18,9 @@
 //! | `files` | costs of servers' files |
 //! | `metered` | a store of share servers that times requests |
 //! | `beside` | Path ORAM and a volume without share servers, timed |
+//! | `recursion` | claims about a position map in smaller trees |
 //! | `targets` | targets for the points |
+//! | `results`, `table`, `spread` | the results file, its tables, and statistics |
 
 mod beside;
 mod claim;
@@ -90,8 +92,8 @@ impl S3oramPlan {
         Self { effort: Effort::FULL, shapes: MeasuredTree::FULL.into(), beside: Vec::new() }
     }
 
-    /// A plan for one large tree instead of the small ones, and for the ORAMs that are compared with
-    /// it. It takes half an hour.
+    /// A plan for one large tree instead of the small ones, and for the ORAMs that are compared
+    /// with it. It takes half an hour.
     pub fn large() -> Self {
         Self {
             effort: Effort::FULL,

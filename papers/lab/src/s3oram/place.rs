@@ -1,4 +1,4 @@
-//! Deployments: the links, disks and processors of an access, and its time with them.
+//! Deployments: links, disks and processors, and the time of an access in a deployment.
 
 use std::fmt;
 

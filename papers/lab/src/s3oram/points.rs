@@ -101,9 +101,9 @@ fn one() -> u8 {
 }
 
 impl MeasuredTree {
-    /// The shapes for which times of the authors' implementation are known, and shapes with long
-    /// blocks in long buckets. With long blocks, paths are evicted more often than necessary, to
-    /// shorten the measurement.
+    /// The shapes for which times of the authors' implementation are known, a shape with long
+    /// blocks in long buckets, and shapes with five and seven servers. With long blocks, paths are
+    /// evicted more often than necessary, to shorten the measurement.
     pub const FULL: [Self; 9] = [
         Self::LONG,
         Self::SHORT,

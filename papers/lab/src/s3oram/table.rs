@@ -32,7 +32,8 @@ impl Results {
         parts.join("\n")
     }
 
-    /// A line with the number of claims and targets for each verdict.
+    /// A line with the number of claims and targets for each verdict. Claims for which the paper
+    /// states nothing do not count.
     pub fn summary(&self) -> String {
         let count = |verdict| {
             let all = self.claims.iter().chain(&self.targets);
@@ -142,7 +143,7 @@ fn claims(claims: &[Claim]) -> String {
     markdown::table(HEAD, rows)
 }
 
-/// Formats a number with three significant digits.
+/// Formats a number with zero to four decimals: fewer for larger numbers.
 fn short(number: f64) -> String {
     match number.abs() {
         100.0.. => format!("{number:.0}"),

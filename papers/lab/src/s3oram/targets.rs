@@ -4,7 +4,8 @@ use super::beside::{ComparedOram, OramComparison};
 use super::claim::{Claim, Statement};
 use super::points::{Measured, MeasuredTree};
 
-/// The targets, which were set before any measurement, with the measured values.
+/// The targets, which were set before any measurement, with the measured values. Targets without a
+/// measured value are omitted.
 pub(super) fn targets(measured: &[Measured], beside: &[OramComparison]) -> Vec<Claim> {
     let direct = |block_bytes: u32, height: u8, slots: u16| {
         measured.iter().find(|it| {

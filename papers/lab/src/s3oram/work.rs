@@ -72,8 +72,8 @@ pub struct Work {
 /// The work of an access without an eviction, and of an eviction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Works {
-    /// The work of selecting a block and writing it to the root. For schemes without separate
-    /// evictions, the work of the whole access.
+    /// The work of selecting a block and writing it to the root. For schemes without servers that
+    /// compute, the work of an access with its share of evictions.
     pub access: Work,
     /// The work of evicting a path.
     pub eviction: Work,

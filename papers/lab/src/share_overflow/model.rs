@@ -44,7 +44,7 @@ impl Model {
     }
 
     /// Evicts a path by Subroutine 3: from the root on, each bucket of the path moves its blocks to
-    /// its children. Returns the loads of the filled buckets.
+    /// its children. Returns the maximum loads of the filled buckets.
     pub(super) fn evict(&mut self) -> Loads {
         let height = self.height;
         let evicted = self.evictions & ((1 << height) - 1);

@@ -1,4 +1,5 @@
-//! One run: the engine makes sequential requests over a tree of tags.
+//! One run: the engine serves requests on a tree of tags, whose blocks have addresses and leaves
+//! but no data.
 
 use oblivio_core::scheme::{PathScheme, RawScheme, Scheme as Engine, WINDOW_ACCESSES_MAX};
 use oblivio_core::{Access, Error, ErrorKind, FlatOram, Front, Op, Oram, RawConfig};
@@ -14,8 +15,8 @@ use super::{Scheme, Workload};
 /// since the tree is too full.
 pub const STASH_BLOCKS_SEEN_MAX: usize = 1000;
 
-/// Passes over all addresses before counting starts. The first fills the tree; after the others,
-/// its initial state no longer matters.
+/// Accesses before counting starts, as a multiple of the number of blocks. The first pass is a scan
+/// that fills the tree. After the others, the initial state of the tree no longer matters.
 pub(super) const WARM_UP_PASSES: u64 = 4;
 
 /// The result of one run.
@@ -80,7 +81,7 @@ fn count<S: Engine>(
     Ok(Run { seed, histogram, ran_away })
 }
 
-/// Requests `count` addresses. Once all blocks exist, reads and writes leave the same stash.
+/// Writes to the next `count` addresses. Once all blocks exist, reads would leave the same stash.
 ///
 /// Requests come in batches, so that the engine prefetches the next path from memory while it works
 /// on the current one.

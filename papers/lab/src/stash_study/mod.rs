@@ -83,7 +83,7 @@ impl Experiment for StashStudyPlan {
 }
 
 fn one(task: &Task, kept: &[StashRecord], host: &impl Host<StashRecord>) -> Result<Run, LabError> {
-    if let Some(same) = kept.iter().find(|kept| kept.task == *task) {
+    if let Some(same) = kept.iter().find(|record| record.task == *task) {
         host.made(task.all_accesses());
         return Ok(same.run.clone());
     }

@@ -126,7 +126,7 @@ impl StashStudyPlan {
 /// The minimum number of accesses per run. With fewer, a run shows no tail.
 const ACCESSES_PER_RUN_MIN: u64 = 1000;
 
-/// Both schemes on trees of `leaf_level`, with loads in quarters of a block per leaf.
+/// Both schemes on trees with leaves on `leaf_level`, with loads in quarters of a block per leaf.
 fn setups(leaf_level: u8, path: &[u64], raw: &[u64]) -> impl Iterator<Item = Setup> {
     let load = move |scheme, quarters: &u64| Setup {
         scheme,

@@ -1,4 +1,4 @@
-//! The record of a run, which is one line of a file, so that an interrupted study continues.
+//! The record of a run, which is one line of a file, so that an interrupted study can continue.
 
 use serde::{Deserialize, Serialize};
 

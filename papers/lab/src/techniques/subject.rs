@@ -47,8 +47,8 @@ impl Subject {
         self.oram.access(&mut [request])
     }
 
-    /// Drains the stash. With ρ, this takes a round of dummies, which do not count as background
-    /// evictions.
+    /// Makes one background eviction, to free space in the stash. With ρ, makes a round of dummies
+    /// instead, which does not count as a background eviction.
     pub(super) fn make_room(&mut self) -> Result<(), Error> {
         self.background_evictions += u64::from(!self.has_rho);
         self.oram.evict()

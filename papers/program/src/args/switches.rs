@@ -171,7 +171,7 @@ pub(crate) enum InitialName {
     Aged,
 }
 
-/// Random requests per thousand blocks.
+/// Random requests per thousand blocks, with `--initial aged`.
 const AGING: u32 = 20;
 
 impl From<InitialName> for Initial {
@@ -205,7 +205,7 @@ impl From<PagesName> for Pages {
     }
 }
 
-/// The maximum number of waiting write-backs. No run has that many.
+/// The maximum HIGH of `--write-marks`. No run has as many waiting write-backs.
 const WRITE_BACKS_MAX: usize = 1 << 20;
 
 fn write_marks(text: &str) -> Result<WriteWatermarks, String> {
@@ -221,7 +221,7 @@ fn write_marks(text: &str) -> Result<WriteWatermarks, String> {
 /// Default number of cycles of a pace: T of IR-ORAM.
 const CYCLES: &str = "1000";
 
-/// The maximum number of cycles of a pace. Runs of figures have fewer between two paths.
+/// The maximum number of cycles of a pace. The paces of all figures have fewer.
 const CYCLES_MAX: u64 = 1_000_000;
 
 pub(crate) fn pace(text: &str) -> Result<Pace, String> {

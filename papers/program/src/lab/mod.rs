@@ -45,7 +45,7 @@ pub(crate) trait LabCommand: Experiment {
     /// The default of `--output`.
     const DIRECTORY: &'static str;
 
-    /// Builds the experiment from its arguments.
+    /// Builds the experiment from its arguments. `output` is the directory for its results.
     fn from_args(args: &Self::Args, output: &Path) -> Result<Self, ProgramError>;
 
     /// The number of threads, if the arguments give one.
@@ -93,7 +93,7 @@ macro_rules! commands {
             }
         }
 
-        /// Shows the results of the experiment `name`.
+        /// Prints the tables of the results `text` of the experiment `name`, and writes its plots.
         fn draw_named(name: &str, args: &DrawArgs, text: &str) -> Result<(), ProgramError> {
             match name {
                 $(<oblivio_lab::$module::$experiment as Experiment>::NAME => {

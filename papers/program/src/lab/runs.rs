@@ -52,8 +52,7 @@ fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 /// Reads the traces in `directories`. Skips files whose names do not belong to a known program.
-///
-/// Returns an error if a program has two traces.
+/// Fails if a program has two traces, or if a directory or a trace cannot be read.
 fn recorded(directories: &[PathBuf]) -> Result<Programs, ProgramError> {
     let mut traces = Vec::new();
     for directory in directories {

@@ -75,7 +75,8 @@ pub(super) fn clocks() -> Clocks {
     }
 }
 
-/// The load average of the last minute, in runnable threads.
+/// The load average of the last minute, in runnable threads. `None` if `/proc/loadavg` cannot be
+/// read.
 fn load() -> Option<String> {
     let loads = fs::read_to_string("/proc/loadavg").ok()?;
     loads.split(' ').next().map(str::to_owned)

@@ -225,6 +225,7 @@ struct SimulationProgress {
     bar: ProgressBar,
     warm_up: u64,
     stopwatch: Stopwatch,
+    /// The seconds on the stopwatch at which the warm-up ended; `None` before.
     warm: Cell<Option<f64>>,
 }
 

@@ -194,8 +194,8 @@ fn not_loaded(emulator: &Path) -> CliError {
     ))
 }
 
-/// Writes the trace. Returns its misses, the misses past a last-level cache, and its number of
-/// pages.
+/// Writes the trace. Returns its traffic, its traffic past a last-level cache after the first
+/// quarter of the records, and its number of pages.
 fn write_trace(
     mut raw: &File,
     progress: &Progress,

@@ -11,7 +11,7 @@ pub(super) struct Summary {
     pub(super) path: PathBuf,
     /// The traffic of the records: reads, writes, and instructions.
     pub(super) misses: Traffic,
-    /// The traffic past a last-level cache.
+    /// The traffic past a last-level cache (2 MiB, 8 ways), after the first quarter of the records.
     pub(super) past_last_level: Traffic,
     pub(super) pages: u64,
     /// Instructions emulated, including the warm-up.

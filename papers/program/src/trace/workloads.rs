@@ -27,7 +27,7 @@ pub(super) enum Program {
     Compiler { functions: u32 },
     /// An installed program, run with these arguments.
     System(&'static str, &'static [&'static str]),
-    /// A program in Python.
+    /// The source of a program in Python, run by the installed interpreter.
     Python(&'static str),
 }
 

@@ -219,7 +219,8 @@ fn initial_trees_are_kept_and_reused() {
     assert_eq!(outcomes("third"), expected);
 }
 
-/// Runs the example of `docs/add-a-figure.md`.
+/// Runs the example of `docs/add-a-figure.md`: the figure and its machine must be read from two
+/// files. A missing machine, a duplicate figure and an oversized file must be refused.
 #[test]
 fn a_figure_and_its_machines_come_from_files() {
     const PAGE: &str = include_str!("../../../../docs/add-a-figure.md");

@@ -140,8 +140,8 @@ fn a_search_of_bucket_sizes_by_time_continues() {
     );
 }
 
-/// Runs an experiment into `out`, and draws its results again. Returns the results. The tables of
-/// the drawing must contain all `parts`.
+/// Runs an experiment into `out`, draws its results again, and returns the results. The tables of
+/// the run must contain all `parts`, and the drawing must repeat the tables.
 fn assert_is_drawn_again(dir: &TempDir, command: &str, results: &str, parts: &[&str]) -> Value {
     let name = command.split(' ').next().unwrap();
     // Remove the files of the previous experiment.

@@ -1,4 +1,5 @@
-//! Records real programs if the emulator is installed, and checks the errors if it is not.
+//! Records real programs if the emulator is installed. The errors for missing programs are tested
+//! in any case.
 
 use std::env::{self, consts::ARCH};
 use std::fs;
@@ -19,7 +20,8 @@ const L1_LINES: usize = 256;
 /// The maximum number of misses of a program while it is loaded and reads its arguments.
 const OF_THE_START: usize = 8000;
 
-/// If this variable is set, the plugin and the kernels are already built, next to the program.
+/// The environment variable that says that the plugin and the kernels are already built, next to
+/// the program.
 const ARE_BUILT: &str = "OBLIVIO_RECORDING_IS_BUILT";
 
 /// The folder of the plugin and the kernels. They are built here because cargo does not build them
@@ -58,7 +60,7 @@ fn kernels() -> String {
     BUILT.join("oblivio-kernels").display().to_string()
 }
 
-/// Records a kernel. Returns the gap, whether it is a write, and the line of each record.
+/// Records a kernel. Returns each record as its gap, whether it is a write, and its line.
 fn records(dir: &TempDir, options: &str, kernel: &str) -> Vec<(u64, bool, u64)> {
     records_of(dir, options, &format!("{} {kernel}", kernels()))
 }

@@ -209,7 +209,7 @@ fn an_existing_file_is_not_replaced() {
     assert!(traces.text("ramulator").starts_with("3 640\n"));
 }
 
-/// A path that is not UTF-8 becomes a `file://` URL in JSON, and does not panic.
+/// Checks that an output path that is not UTF-8 causes no panic, and that the output is still JSON.
 #[test]
 fn paths_that_are_not_utf_8_are_urls_in_json() {
     let dir = TempDir::new().unwrap();

@@ -42,7 +42,8 @@ impl EarlyWriter {
     }
 
     /// Returns the line to write back at `now`: the current line or, if that was used or evicted,
-    /// the next line that a search finds.
+    /// the next line that a search finds. `None` if the search finds no line, and during the pause
+    /// after such a search.
     pub(super) fn line(&mut self, now: Cycle, cache: &impl LastLevel) -> Option<u64> {
         if let Some(line) = self.pointer {
             let is_next = Some(Victim { line, dirty: true });

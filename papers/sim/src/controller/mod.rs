@@ -191,7 +191,8 @@ pub enum ControllerEvent<T> {
     BusReading {
         /// The time at which the path or the move starts.
         from: Cycle,
-        /// The time at which the last block of the path has arrived.
+        /// The time at which the last block of the path or of the tree top has arrived. Equal to
+        /// `from` if the [write queue answers](ControllerSpec::write_queue_answers) the reads.
         until: Cycle,
     },
 }
@@ -202,7 +203,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     ///
     /// # Errors
     /// [`SimError::Spec`] if the specifications cannot be combined, or `initial` belongs to another
-    /// one. [`SimError::Engine`] if the engine does not support the ORAM.
+    /// ORAM. [`SimError::Engine`] if the engine does not support the ORAM.
     pub fn new(
         oram: &OramSpec,
         spec: &ControllerSpec,
@@ -449,7 +450,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         })
     }
 
-    /// Starts a request. Its paths, if any, become the chain.
+    /// Starts a request. Its paths become the chain. If it needs no path, the request is served at
+    /// once.
     fn start(
         &mut self,
         turn: NextRequest<T>,

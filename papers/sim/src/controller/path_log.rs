@@ -7,7 +7,8 @@ use oblivio_core::geometry::Leaf;
 use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::view::{Event, EventSink, Operation};
 
-/// The purpose of a path access. On the bus all purposes look the same.
+/// The purpose of a path access. In Path ORAM, all purposes look the same on the bus, unless the
+/// [write queue answers](super::ControllerSpec::write_queue_answers) some reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// A requested block (`PT_d`).

@@ -13,7 +13,7 @@ use super::tags::Contents;
 use crate::SimError;
 
 /// Builds the ORAM of `spec` with its initial contents. The ORAM then draws its random numbers from
-/// `coins`, and its paths go to `log`.
+/// `coins`, and its paths go to `log`. Refuses [`InitialOram::Made`].
 pub(super) fn recursive(
     spec: &OramSpec,
     log: &PathLog,

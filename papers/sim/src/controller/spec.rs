@@ -58,8 +58,9 @@ pub enum PositionMap {
     /// In the tree of the data, behind a PLB, a cache of position-map blocks (Freecursive ORAM).
     #[default]
     InTree,
-    /// Each level in a tree of its own, with the same load as the tree of the data: plain recursion
-    /// (Tiny ORAM, section II-B). A request takes a path of each tree. There is no PLB.
+    /// Each level in a tree of its own, with at most as many blocks per leaf as the tree of the
+    /// data: plain recursion (Tiny ORAM, section II-B). A request takes a path of each tree. There
+    /// is no PLB.
     OwnTrees,
 }
 
@@ -147,7 +148,7 @@ impl OramSpec {
     /// Baseline of IR-ORAM: Freecursive over Path ORAM with Z = 4 and ten levels in a dedicated
     /// cache. The stash has 200 blocks, of which 100 are reserved for a path, and the PLB has 64
     /// KiB. The paper has `leaf_level` 24. Half of the slots hold data. Smaller trees get smaller
-    /// tree tops and PLBs.
+    /// tree tops and PLBs, and fewer positions on the client.
     pub fn paper(leaf_level: u8) -> Self {
         let smaller = 24u8.saturating_sub(leaf_level);
         Self {
@@ -200,7 +201,8 @@ impl OramSpec {
         u64::try_from(requests).unwrap_or(u64::MAX)
     }
 
-    /// Returns all data blocks, in the random order of [`Initial::EachOnce`].
+    /// Returns all data blocks, in the random order of [`Initial::EachOnce`]. Fails if there are
+    /// 2^32 blocks or more.
     pub(crate) fn shuffled_blocks<R: Rng>(
         &self,
         coins: &mut R,
@@ -236,7 +238,8 @@ impl OramSpec {
     pub(crate) fn frontend(&self) -> Result<FreecursiveConfig, SimError> {
         let block_bytes = self.block_bytes();
         let defaults = FreecursiveConfig::new(self.data_blocks, block_bytes)?;
-        // As wide as fits next to the group counter. Group overflows are not studied here.
+        // The counters are as wide as fits next to the group counter of 64 bits, up to 24 bits.
+        // Group overflows are not studied here.
         let bits = (8 * block_bytes as u64).saturating_sub(64);
         let counter_bits = (bits / self.fan_out.max(1)).clamp(1, 24) as u32;
         Ok(defaults

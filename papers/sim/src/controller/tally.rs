@@ -16,7 +16,8 @@ pub struct ControllerTally {
     pub evictions: u64,
     /// Dummy paths (`PT_m`).
     pub dummies: u64,
-    /// Paths of early write-backs, which replaced dummies.
+    /// Paths of early write-backs, in slots that no request or eviction uses. Other counters of
+    /// paths include them.
     pub converted: u64,
     /// Paths of ρ's small tree. Other counters of paths include them.
     pub small: u64,

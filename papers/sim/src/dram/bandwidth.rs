@@ -136,14 +136,15 @@ fn replay(dram: &mut Dram, requests: &[(u64, AccessKind)]) -> Result<Clock, SimE
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unloaded {
-    /// Reads of lines of the open row.
+    /// Reads of random lines of a row, which stays open between refreshes.
     RowHit,
     /// Reads of random lines.
     Random,
 }
 
 impl Unloaded {
-    /// Average clocks of a read on `channels` channels of `spec`, over `count` reads.
+    /// The average clocks from the arrival of a read to its completion, over `count` reads on
+    /// `channels` channels of `spec`.
     ///
     /// # Errors
     /// The errors of [`Dram::new`].

@@ -198,7 +198,7 @@ impl Rules<'_> {
         Burst { start, end: start + Clock::from(self.0.burst_clocks) }
     }
 
-    /// Checks tFAW: at most four rows are opened in this time.
+    /// Checks tFAW: at most four rows of a rank are opened within this time.
     fn check_activates(&self, recent: &VecDeque<Command>, new: Command) -> Result<(), String> {
         let activates =
             |command: &&Command| command.kind == CommandKind::Activate && command.rank == new.rank;
@@ -212,7 +212,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Checks that at `clock` no rank of the channel lacks too many refreshes.
+    /// Checks that at `clock` no rank of the channel lacks more than [`LATE_REFRESHES`] refreshes.
     fn check_refreshes(&self, past: &Past, clock: Clock) -> Result<(), String> {
         for rank in 0..self.0.ranks {
             let refreshes = past.refreshes.get(&rank).copied().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! The energy of a DRAM: counts of commands, multiplied by the charge of each according to data
-//! sheet currents.
+//! The energy of a DRAM: counts of commands, multiplied by the energy of each command according to
+//! data sheet currents, plus standby and refreshes.
 //!
-//! A chip draws IDD3N while a row is open. A command draws the difference between its current and
-//! IDD3N, for the time over which the data sheet measured it. For an activate with its precharge,
-//! IDD2N replaces IDD3N after tRAS. DRAM vendors recommend this calculation. Rows stay open until
-//! another row is needed or the rank is refreshed, so all time counts as time with an open row. The
-//! energy of pins and termination is not included.
+//! A chip draws IDD3N while a row is open. A command adds the difference between its current and
+//! IDD3N, for the time over which the data sheet measured the current. For an activate with its
+//! precharge, IDD2N replaces IDD3N after tRAS. DRAM vendors recommend this calculation. Rows stay
+//! open until another row is needed or the rank is refreshed, so all time counts as time with an
+//! open row. The energy of pins and termination is not included.
 
 use serde::Deserialize;
 
@@ -71,12 +71,12 @@ pub struct Energy {
 }
 
 impl Energy {
-    /// Energy of the commands for requests.
+    /// Energy of the commands that requests cause: activates, precharges, reads and writes.
     pub fn of_lines(&self) -> f64 {
         self.rows + self.reads + self.writes
     }
 
-    /// Energy that depends on time only.
+    /// Energy that depends on time only: refreshes and standby.
     pub fn of_time(&self) -> f64 {
         self.refreshes + self.standby
     }
@@ -167,7 +167,8 @@ mod tests {
         is_near(energy.total(), energy.of_lines() + energy.of_time());
     }
 
-    /// The number of refreshes, computed from time, matches the number sent.
+    /// Checks that the number of refreshes computed from time differs from the number sent by at
+    /// most one for each of the four ranks.
     #[test]
     fn each_rank_is_refreshed_once_in_its_interval() {
         let (spec, currents) = ddr3();

@@ -220,8 +220,8 @@ impl Subtree {
 }
 
 /// The end of each group of levels, from the top. In [`LayoutOrder::Heap`], each level is a group.
-/// Otherwise, a group has the maximum number of levels whose subtrees fit into `row_span` lines.
-/// Groups are formed from the leaves upwards, so the topmost group is the small one.
+/// Otherwise, a group has the maximum number of levels whose subtrees fit into `row_span` lines, at
+/// least one. Groups are formed from the leaves upwards, so the topmost group is the small one.
 fn group_ends(sizes: &[u64], order: LayoutOrder) -> Vec<usize> {
     let Some(row_span) = order.row_span() else { return (1..=sizes.len()).collect() };
     let mut ends = Vec::new();

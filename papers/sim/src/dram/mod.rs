@@ -119,8 +119,8 @@ impl<O: Observer> Dram<O> {
         self.map.row_span()
     }
 
-    /// Adds a request. Requests to a channel wait behind earlier ones. An arrival time in the past
-    /// counts as now.
+    /// Adds a request. A channel admits its requests in the order of these calls, even if a later
+    /// request arrives earlier. An arrival time in the past counts as now.
     ///
     /// # Errors
     /// [`SimError::Spec`] if the line does not exist.
@@ -147,7 +147,7 @@ impl<O: Observer> Dram<O> {
     }
 
     /// Runs until all requests are complete. Appends the remaining completions to `done`, in order
-    /// of time. Returns the time of the last completion, or `None` if there is none.
+    /// of time. Returns the time of the last of them, or `None` if no completion remained.
     pub fn run_until_idle(&mut self, done: &mut Vec<Completion>) -> Option<Clock> {
         for channel in &mut self.channels {
             while !channel.is_idle() {
@@ -160,7 +160,8 @@ impl<O: Observer> Dram<O> {
     }
 
     /// Runs until all reads are complete. Appends the completions up to then to `done`, in order of
-    /// time. Writes may remain. Returns the time at which the last read was complete, if any.
+    /// time. Writes may remain. Returns the completion time of the last of all reads so far; `None`
+    /// if there was no read.
     pub fn finish_reads(&mut self, done: &mut Vec<Completion>) -> Option<Clock> {
         for channel in &mut self.channels {
             while channel.has_reads() {

@@ -4,9 +4,10 @@
 //! differ from each other, so a [`Cell`] accepts their spread plus a tolerance: 2 % for streams, 5
 //! % for random loads, 3 clocks for unloaded reads.
 //!
-//! The part does not fix the address order, the windows and the marks. Here rows come first, so a
-//! stream fills a row of each bank in turn. Channels come last, so the stream uses all of them. The
-//! windows (64 each) and the marks (40, 20) are USIMM's. Pages stay open.
+//! The part does not fix the address order, and the windows and marks of the scheduler (see
+//! [`Queues`](super::Queues)). Here rows come first, so a stream fills a row of each bank in turn.
+//! Channels come last, so the stream uses all of them. The windows (64 each) and the marks (40, 20)
+//! are USIMM's. Rows stay open after an access.
 
 use serde::{Deserialize, Serialize};
 

@@ -33,7 +33,8 @@ impl DramTally {
         self.reads + self.writes
     }
 
-    /// The fraction of lines whose row was already open. `None` if no lines were read or written.
+    /// The fraction of lines whose row was already open: 1 minus the activates per line, and at
+    /// least 0. `None` if no lines were read or written.
     pub fn row_hits(&self) -> Option<f64> {
         let lines = self.lines();
         (lines > 0).then(|| lines.saturating_sub(self.activates) as f64 / lines as f64)

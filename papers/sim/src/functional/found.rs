@@ -15,8 +15,8 @@ use crate::controller::tags::AccessObserver;
 pub struct FoundCounts {
     /// Requests whose block was in the stash.
     pub stash: u64,
-    /// Requests whose block was in a bucket, by level from the root down. The level may be on the
-    /// client.
+    /// Requests whose block was in a bucket, by level from the root down. The upper levels may be
+    /// on the client (the tree top).
     pub levels: Vec<u64>,
     /// Requests whose block was not in the ORAM, since they were the first request for the block.
     pub nowhere: u64,

@@ -30,7 +30,8 @@ impl StudyImage {
     /// Creates a study that continues from the copied state.
     ///
     /// # Errors
-    /// [`SimError::Spec`] and [`SimError::Engine`] if memory does not suffice.
+    /// [`SimError::Spec`] and [`SimError::Engine`] if memory does not suffice. [`SimError::Saved`]
+    /// if the image cannot be read, which is a defect of the simulator.
     pub fn study(&self) -> Result<Study, SimError> {
         let mut study = Study::empty(&self.spec, self.seed)?;
         study.read_state(&mut &self.bytes[..]).map_err(|error| {

@@ -95,13 +95,15 @@ impl Study {
         Ok(Self { oram, slots, spec: spec.clone(), seed, coins })
     }
 
-    /// Serves the requests of `phases` in turn. Takes a snapshot when the number of paths reaches
-    /// each number of `snapshots`, which are in ascending order. Numbers past the end of the phases
-    /// are ignored. Paths of phases and snapshots are counted from this call on.
+    /// Serves the requests of `phases` in turn. Takes a snapshot after the request with which the
+    /// number of paths reaches each number of `snapshots`, which are in ascending order. Numbers
+    /// past the end of the phases are ignored. Paths of phases and snapshots are counted from this
+    /// call on. `progress` regularly receives the number of paths made so far.
     ///
     /// # Errors
-    /// [`SimError::Spec`] for a trace that does not fit the ORAM, never misses its LLC, or only
-    /// requests blocks that the client holds. [`SimError::Engine`] if the tree is too full.
+    /// [`SimError::Spec`] if a trace names a line past the data blocks or never misses its LLC, if
+    /// no LLC can have the given shape, or if a phase only requests blocks that the client holds.
+    /// [`SimError::Engine`] if the tree is too full.
     pub fn run(
         &mut self,
         phases: &[Phase<'_>],

@@ -1,8 +1,9 @@
 //! The ORAM of a study: Freecursive Path ORAM over a tree of tags, with prefetching of memory.
 //!
-//! Nearly all time is spent waiting for memory. A study knows the coming requests, and the position
-//! map has their current paths. So it prefetches each path one request before the path is read. The
-//! actual path may differ, or the request may need none. This affects only the running time.
+//! Without prefetching, a study spends nearly all its time waiting for memory. A study knows the
+//! coming requests, and the position map has their current paths. So the study prefetches each path
+//! one request before the path is read. The actual path may differ, or the request may need none.
+//! This affects only the running time.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -68,7 +69,7 @@ impl WatchedOram {
         self.oram
     }
 
-    /// The number of coming requests that [`Self::serve`] needs.
+    /// The number of coming requests that [`Self::serve`] uses for prefetching.
     pub(super) fn lookahead_requests(&self) -> usize {
         self.oram.depth() + 2
     }

@@ -1,4 +1,4 @@
-//! Phases of a study: the requests, and their duration.
+//! The phases of a study: the requests of each phase, and its length in paths.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -16,15 +16,16 @@ pub struct Phase<'a> {
     pub paths: u64,
 }
 
-/// The blocks that are requested.
+/// The blocks that a phase requests.
 #[derive(Clone, Copy, Debug)]
 pub enum Requests<'a> {
     /// Uniformly random blocks.
     Uniform,
-    /// The requests of a trace that pass a last-level cache, empty at first: its misses and its
-    /// dirty victims. The trace is repeated without end.
+    /// The requests of a trace behind a last-level cache that is empty at first: the reads that
+    /// miss, and the dirty victims. The trace is repeated without end.
     Trace {
-        /// Misses of a first-level cache, of one program or of a [mix](Trace::mix).
+        /// Misses and write-backs of a first-level cache, of one program or of a
+        /// [mix](Trace::mix).
         trace: &'a Trace,
         /// The last-level cache: `{ lines: 32768, ways: 8 }` for 2 MB in 8 ways. A store that
         /// misses fetches nothing, and a dirty victim is requested after the miss. Without a cache,
@@ -62,7 +63,8 @@ impl<'a> LineSource<'a> {
     }
 }
 
-/// The requests of a trace that reach memory: misses of the cache, and its dirty victims.
+/// The requests of a trace that reach memory: reads that miss the cache, and its dirty victims.
+/// Without a cache, all records.
 pub(super) struct Misses<'a> {
     trace: &'a Trace,
     next: usize,

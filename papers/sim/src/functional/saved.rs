@@ -40,8 +40,8 @@ struct StudyKey<'a> {
 }
 
 impl Study {
-    /// Saves the complete state, with a note from the caller. [`Self::resume`] continues from it
-    /// with the same snapshots as if it had not been interrupted.
+    /// Saves the complete state, with a note from the caller. A [resumed](Self::resume) study takes
+    /// the same snapshots as an uninterrupted study.
     ///
     /// # Errors
     /// [`SimError::Output`] if writing fails, or after an earlier error of the engine.
@@ -59,7 +59,8 @@ impl Study {
     }
 
     /// Restores the study of `spec` and `seed` that was [saved](Self::save), with its note. The
-    /// data are untrusted: they cannot cause a larger memory allocation than a new study.
+    /// data are untrusted: apart from a note of at most 16 MiB, they cannot cause a larger memory
+    /// allocation than a new study.
     ///
     /// # Errors
     /// [`SimError::Saved`] if the data are damaged or of another study, and the errors of

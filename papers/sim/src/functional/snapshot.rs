@@ -14,7 +14,7 @@ pub struct PathCounts {
     pub position_map: u64,
     /// Paths of background evictions.
     pub evictions: u64,
-    /// The maximum number of blocks in the stash after a request.
+    /// The maximum number of blocks in the stash, at the start or after a request.
     pub stash_blocks_max: usize,
 }
 
@@ -35,7 +35,7 @@ pub struct Snapshot {
     pub blocks: Vec<u64>,
     /// Slots on each level.
     pub slots: Vec<u64>,
-    /// Blocks in the stash. Blocks that are neither on a level nor in the stash are in the PLB.
+    /// Blocks in the stash. All other blocks of the ORAM that are not on a level are in the PLB.
     pub stash_blocks: usize,
     /// The locations where requests for data found their blocks so far.
     pub found: FoundCounts,

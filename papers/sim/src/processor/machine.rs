@@ -281,8 +281,9 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         Some((write_back, fetch))
     }
 
-    /// Counts the cycles for which instruction `index` stalled fetch. The ROB has room from cycle
-    /// `free` on, a write-back from `write_back`, and a fetch from `fetch`.
+    /// Counts the cycles for which instruction `index` stalled fetch. The ROB has room for it from
+    /// cycle `free` on, and memory has room for its write-back from `write_back` on and for its
+    /// fetch from `fetch` on.
     fn stall(&mut self, index: u64, free: Cycle, write_back: Cycle, fetch: Cycle) {
         let stalls = &mut self.tally.stalls;
         let mut from = self.pipeline.idle_from(index);

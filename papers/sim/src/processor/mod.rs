@@ -16,8 +16,8 @@
 //!   access. The latter looks up the LLC when it is fetched. From a miss on, the line counts as
 //!   cached and the LRU line as evicted. The eviction is another request. Requests reach memory
 //!   `llc_latency` later, the fetch before the victim.
-//! - A read of a line in flight waits for the same answer. A line that was evicted before it
-//!   arrived is requested again.
+//! - A read of a line in flight waits for the same answer. If the line is evicted before it
+//!   arrives, the next read of it requests it again.
 //! - If paths of an ORAM [stop retirement](ProcessorSpec::paths_stop_retirement), nothing retires
 //!   from the start of a path until it is read.
 //! - Writes never wait for data. If a dirty line must be evicted and there is no room for a
@@ -25,7 +25,6 @@
 //!
 //! The simulation does no work per cycle or per instruction. Its cost is proportional to the number
 //! of records (see `pipeline.rs`).
-
 //!
 //! # How to drive it
 //! The caller *pulls* requests with [`Processor::next`], and passes in the answers of memory with

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Cycle;
 
-/// Counts of a processor up to the last request.
+/// Counts of a processor up to the last record that has run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Instructions fetched. At the end of the trace, all of them have retired.
@@ -55,7 +55,7 @@ impl Tally {
 }
 
 /// Cycles in which no instruction was fetched although one remained. If several causes apply, the
-/// cycle counts for the first of them.
+/// cycle counts only for the first of them, in the order of the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stalls {
     /// Cycles in which the reorder buffer was full.

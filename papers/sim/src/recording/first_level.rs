@@ -14,9 +14,9 @@ use crate::{LINE_BYTES, SimError};
 /// The effect of a store that misses the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreMisses {
-    /// The store causes only a write when its line leaves the cache. A trace has reads for which a
-    /// program waits, and no program waits for a store. Table II of IR-ORAM counts in this way: lbm
-    /// writes 45 lines per 1000 instructions and reads none.
+    /// The store causes only a write, when its line leaves the cache. The reads of a trace are
+    /// those for which a program waits, and no program waits for a store. Table II of IR-ORAM
+    /// counts in this way: lbm writes 45 lines per 1000 instructions and reads none.
     #[default]
     Write,
     /// The store reads the line, like a load: the cache fetches the bytes that the store does not
@@ -31,7 +31,7 @@ pub struct FirstLevelSpec {
     pub shape: CacheShape,
     /// The effect of a store that misses.
     pub store_misses: StoreMisses,
-    /// Instructions before the first record, which only fill the cache.
+    /// The number of instructions at the start that only fill the cache, and make no records.
     pub warm_up: u64,
 }
 

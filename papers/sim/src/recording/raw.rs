@@ -1,8 +1,9 @@
 //! The file between the emulator, which makes the records, and the program that writes the trace.
 //!
 //! A header of fixed size has the state of the recording, and is rewritten regularly. So the header
-//! also shows progress, and remains valid if the program is killed. The records follow, with the
-//! addresses of the program. The file exists only during the recording; it is not a storage format.
+//! also shows progress, and remains valid if the program is killed. The records follow the header;
+//! their line numbers come from the program's own addresses. The file exists only during the
+//! recording; it is not a storage format.
 
 use crate::SimError;
 use crate::trace::{AccessKind, Record};

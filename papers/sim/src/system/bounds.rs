@@ -1,5 +1,5 @@
-//! Bounds for the numbers that describe a machine. A file can contain any numbers, and none of them
-//! must cause excessive use of memory or time. Other code checks that the numbers are consistent.
+//! Bounds for the numbers that describe a machine. A file can contain any numbers, and no number
+//! may cause excessive use of memory or time. Other code checks that the numbers are consistent.
 
 use super::SystemSpec;
 use crate::SimError;
@@ -27,7 +27,7 @@ const CACHE_BLOCKS_MAX: u64 = 1 << 20;
 /// The maximum number of requests per thousand data blocks before a run: ten per block.
 const AGING_MAX: u64 = 10_000;
 
-/// Checks the upper and lower bounds.
+/// Checks the upper and lower bounds, and that `plb_ways` divides `plb_blocks`.
 pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
     let SystemSpec { dram, controller, oram, .. } = spec;
     let cycles = match controller.pace {

@@ -66,8 +66,8 @@ pub struct WarmUp {
 /// randomness follows from `seed`.
 ///
 /// # Errors
-/// [`SimError::Spec`] if the parameters cannot be combined. [`SimError::Engine`] for a line past
-/// the end of the ORAM.
+/// [`SimError::Spec`] if the parameters cannot be combined. [`SimError::Engine`] for an impossible
+/// tree, or for a line past the end of the ORAM.
 pub fn run(
     spec: &SystemSpec,
     records: impl IntoIterator<Item = Record>,

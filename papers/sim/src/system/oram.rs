@@ -143,7 +143,8 @@ impl TreeLayout {
 }
 
 impl<O: Observer> DramBus<O> {
-    /// Creates a bus for the trees of `oram`. `observer` sees each DRAM command.
+    /// Creates a bus for the trees of `oram`. `observer` sees each DRAM command. Fails if the trees
+    /// exceed the DRAM, or a parameter of the trees or the DRAM is invalid.
     pub(super) fn new(spec: &SystemSpec, oram: &OramSpec, observer: O) -> Result<Self, SimError> {
         let dram = Dram::observed(&spec.dram, spec.channels, observer)?;
         let row_span = dram.row_span();

@@ -39,8 +39,9 @@ pub struct SystemSpec {
     /// Lines of a bucket's header. IR-ORAM counts none; Tiny ORAM has one.
     pub header_lines: u64,
     /// Cycles from DRAM to the requester, in addition to DRAM's own: for the memory controller and
-    /// decryption. They count once per path, because the lines of a path arrive in a row. No table
-    /// of the papers gives a number.
+    /// decryption. With an ORAM, they count once per path, because the lines of a path arrive in a
+    /// row. Without an ORAM, they count for each fetched line. No table of the papers gives a
+    /// number.
     #[serde(default)]
     pub memory_latency: Cycle,
     /// The parameters of the controller.
@@ -315,7 +316,8 @@ mod tests {
         "/dram/timing",
     ];
 
-    /// Checks that a machine with any changed number either runs or is refused.
+    /// Replaces each number of a machine's file in turn, by small and huge values. Each machine
+    /// must be refused, or run or fail without a panic.
     #[test]
     fn no_number_of_a_file_is_taken_on_trust() {
         let good = serde_json::to_value(small()).unwrap();

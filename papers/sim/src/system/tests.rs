@@ -177,7 +177,7 @@ fn every_request_is_a_data_path_or_was_served_without_one() {
     let machines = machines.iter().filter(is_plain);
     for (spec, trace) in machines.flat_map(|spec| traces.each_ref().map(|trace| (spec, trace))) {
         // A long gap before a last record, so that no write-back is pending when the last
-        // instruction retires. Its line is in the LLC.
+        // instruction retires. The line of the last record is in the LLC.
         let last = Record { gap: 3_000_000, kind: AccessKind::Read, ..*trace.last().unwrap() };
         let whole = run(spec, trace.iter().copied().chain([last]), timed(0), 1, &()).unwrap();
         let tally = whole.memory.controller.clone().unwrap();
@@ -199,8 +199,8 @@ fn a_seed_gives_one_outcome() {
     assert_eq!(outcome(&machine(None), 1), outcome(&machine(None), 2), "it uses no randomness");
 }
 
-/// Saved results of this model are reused. If a change alters results on purpose, it must also
-/// raise [`MODEL`].
+/// Checks that the cycles of each machine are unchanged, because saved results of this model are
+/// reused. A change that alters results on purpose must also raise [`MODEL`].
 #[test]
 fn the_same_model_gives_the_same_results() {
     let plain = machine(None);
@@ -283,7 +283,7 @@ fn a_warm_up_of_the_llc_can_fill_the_small_tree_of_rho() {
     ] {
         let paths = |warm_up| tally(&spec, warm_up).0.position_map.iter().sum::<u64>();
         let [cold, warm] = [cold, warm].map(paths);
-        // The tag array finds them in the small tree.
+        // The tag array finds the lines in the small tree, without paths for the position map.
         assert!(warm * 3 < cold, "{warm} of {cold}: {spec:?}");
     }
     // Other machines have no small tree to fill.

@@ -84,8 +84,8 @@ mod tests {
 
     type Change = fn(&mut DramSpec);
 
-    /// The DRAM is faster than its rules allow, since the checker has the parameters of another
-    /// DRAM.
+    /// Runs each machine with a checker whose DRAM has one stricter timing. The run must fail with
+    /// the first command that breaks this timing, and name the timing.
     #[test]
     fn a_run_ends_at_its_first_illegal_command_and_names_it() {
         let slower = |change: Change| {

@@ -10,9 +10,9 @@ impl Trace {
     /// that has ended takes no more turns.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if `traces` or the slice is empty, the result exceeds
-    /// [`RECORDS_MAX`](super::RECORDS_MAX) records, or the address ranges do not fit next to each
-    /// other.
+    /// [`SimError::Spec`] if `traces` is empty, `slice` is 0, `name` is not a valid name, the
+    /// result exceeds [`RECORDS_MAX`](super::RECORDS_MAX) records, or the address ranges do not fit
+    /// next to each other.
     pub fn mix(name: &str, traces: &[Self], slice: u64) -> Result<Self, SimError> {
         if slice == 0 {
             return Err(SimError::Spec("a slice must be at least one instruction".to_owned()));
@@ -126,7 +126,8 @@ mod tests {
         assert!(error.to_string().contains("remap each first"), "{error}");
     }
 
-    /// Makes the turns by a literal model: a credit that is refilled at each turn.
+    /// Makes the turns by a literal model: each program has a credit of instructions, which grows
+    /// by `slice` at each of its turns. Returns each record with the index of its trace.
     fn literal_turns(traces: &[Trace], slice: i64) -> Vec<(usize, Record)> {
         let mut left: Vec<VecDeque<Record>> =
             traces.iter().map(|trace| trace.records.iter().copied().collect()).collect();

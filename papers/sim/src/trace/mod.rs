@@ -34,7 +34,7 @@ pub use stats::TraceStats;
 
 use crate::{LINE_BYTES, SimError};
 
-/// The maximum number of records of a trace, which take a gigabyte.
+/// The maximum number of records of a trace. This number of records takes 1 GiB of memory.
 pub const RECORDS_MAX: usize = 1 << 26;
 
 /// The maximum length of a trace's name in bytes.

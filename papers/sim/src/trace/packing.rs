@@ -26,7 +26,7 @@ pub enum Compression {
 }
 
 /// Decompresses `file` if it starts with a known magic number. Decompression happens while reading,
-/// so a small file that expands to many bytes costs no memory.
+/// so a small file that expands to many bytes takes little memory.
 pub(super) fn unpack<'a>(file: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     let (start, file) = peek(file, ZSTD.len())?;
     let file = BufReader::new(file);
@@ -47,7 +47,8 @@ pub(super) fn peek<R: Read>(mut file: R, count: usize) -> io::Result<(Vec<u8>, i
     Ok((start.clone(), Cursor::new(start).chain(file)))
 }
 
-/// Runs `write` on a compressing wrapper of `out`.
+/// Runs `write` on `out`, through a compressor unless `compression` is [`Compression::None`]. Then
+/// flushes `out`.
 pub(super) fn pack<W: Write>(
     compression: Compression,
     mut out: W,
@@ -89,7 +90,7 @@ impl<R: BufRead> Read for Frames<R> {
 }
 
 impl<R> Frames<R> {
-    /// Checks the frame's checksum, which the decoder does not do.
+    /// Compares the frame's checksum, if it has one, since the decoder does not.
     fn check(&self) -> io::Result<()> {
         match self.decoder.get_checksum_from_data() {
             Some(sum) if Some(sum) != self.decoder.get_calculated_checksum() => {

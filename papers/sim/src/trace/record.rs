@@ -2,7 +2,7 @@
 
 use crate::LINE_BYTES;
 
-/// Upper bound of line numbers: the number of lines that 64-bit byte addresses have.
+/// The number of lines in a space of 64-bit byte addresses. All line numbers are below it.
 pub const LINES_MAX: u64 = u64::MAX / LINE_BYTES + 1;
 
 /// The kind of a request.

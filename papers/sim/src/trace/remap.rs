@@ -2,7 +2,7 @@
 //!
 //! A program's addresses are spread over 47 bits. An operating system assigns a page of memory to
 //! each page that a program touches, and so does this module. Lines of a page stay together. A
-//! footprint fits if the memory has enough pages, for any addresses.
+//! trace fits any memory with at least as many pages as it touches, whatever their addresses.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use super::{PAGE_BYTES, PAGE_LINES, Record, Trace};
 use crate::SimError;
 
-/// The rule for the page of memory that a page gets when it is first touched.
+/// The rule that chooses a page of memory for a page of the program when it is first touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Placing {
     /// The next free page.
@@ -22,14 +22,14 @@ pub enum Placing {
         /// Seed of the random choice.
         seed: u64,
     },
-    /// The page with the same number modulo the size of memory, or the next free page. This
-    /// preserves distances within arrays.
+    /// The page of memory with the same number, modulo the number of pages in memory. If that page
+    /// is in use, the next free page. This usually preserves distances within arrays.
     Preserving,
 }
 
 impl Trace {
-    /// Moves the pages of [`PAGE_BYTES`] into a memory of `lines` lines. Lines beyond the last
-    /// whole page are not used.
+    /// Moves the trace, by pages of [`PAGE_BYTES`], into a memory of `lines` lines. Lines of memory
+    /// beyond its last whole page are not used.
     ///
     /// # Errors
     /// [`SimError::Spec`] if the trace touches more pages than the memory has.

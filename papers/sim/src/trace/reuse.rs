@@ -1,10 +1,10 @@
 //! Reuse distances of lines.
 //!
 //! The *distance* of a use is the number of different lines used since the previous use of the same
-//! line, itself included. An LRU cache with this number of lines still holds the line, and a
-//! smaller one does not (Mattson et al., 1970). A line counts once, at the time of its last use. So
-//! the distance is the number of these times from the previous use on. A Fenwick tree (1994) counts
-//! them in logarithmic time.
+//! line, that line included. An LRU cache with this number of lines still holds the line, and a
+//! smaller one does not (Mattson et al., 1970). Each line counts once, at the time of its last use
+//! so far. So the distance is the number of last uses at or after the previous use of the line. A
+//! Fenwick tree (1994) counts them in logarithmic time.
 
 use std::collections::HashMap;
 

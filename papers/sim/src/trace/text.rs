@@ -118,7 +118,7 @@ pub(super) fn number(digits: &str, radix: u32) -> Option<u64> {
     all_digits.then(|| u64::from_str_radix(digits, radix).ok()).flatten()
 }
 
-/// Returns a line without its end; `None` if it is too long or not UTF-8.
+/// Returns a line without trailing white space; `None` if the line is too long or not UTF-8.
 fn text_of(line: &[u8]) -> Option<&str> {
     let is_cut = line.len() == TEXT_LINE_BYTES_MAX && !line.ends_with(b"\n");
     let text = (!is_cut).then(|| str::from_utf8(line).ok()).flatten()?;

@@ -5,7 +5,8 @@ use oblivio_sim::dram::{Clock, Command, Completion, Dram, DramSpec, Observer, Re
 use oblivio_sim::trace::AccessKind;
 use proptest::prelude::*;
 
-/// Parameters of a random load: fraction of writes, and distances between requests and lines.
+/// Parameters of a random load. `longest_pause` is the maximum number of clocks between two
+/// arrivals.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     requests: u64,
@@ -13,7 +14,7 @@ struct Load {
     longest_pause: u64,
     /// The number of rows of each bank from which lines are chosen.
     rows: u64,
-    /// The number of columns from which lines are chosen.
+    /// The number of neighbouring lines from which a line is chosen, within a row of all channels.
     columns: u64,
     seed: u64,
 }
@@ -197,7 +198,8 @@ fn writes_wait_for_reads_until_the_high_mark_and_then_go_until_the_low_one() {
     }
 }
 
-/// Returns a part with changed timings, none of which follows from the others.
+/// Returns a part with changed timings, none of which follows from the others. So each timing can
+/// be violated alone.
 fn tight(part: &str) -> DramSpec {
     let mut spec = DramSpec::built_in(part).unwrap();
     spec.timing.refi = 900;
@@ -210,7 +212,8 @@ fn tight(part: &str) -> DramSpec {
     spec
 }
 
-/// Returns the first violated rule when the part with `change` is scheduled.
+/// Schedules five loads with the timings of `part` after `change`, and checks the commands against
+/// the unchanged timings. Returns the first violation, if any.
 fn violation(part: &str, change: impl Fn(&mut DramSpec)) -> Option<String> {
     let allowed = tight(part);
     let mut scheduled = allowed.clone();

@@ -200,7 +200,8 @@ fn the_passphrase_is_not_handed_over() {
     wait_until("the process has ended", || !is_running(pid));
 }
 
-/// The parent may have left files open by mistake: a lock, or a pipe whose reader waits until every
+/// A server in the background closes the files that it inherited, once the disk can be used. The
+/// parent may have left them open by mistake: a lock, or a pipe whose reader waits until every
 /// writer has closed it.
 #[test]
 fn inherited_files_are_closed() {

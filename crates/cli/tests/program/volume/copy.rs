@@ -43,8 +43,8 @@ fn begin_and_kill(test_dir: &TestDir) {
     assert!(test_dir.path(PROGRESS).exists(), "the copy was complete before it was killed");
 }
 
-/// Runs a copy, and kills it when `later` has passed since it first changed its progress file,
-/// unless it has ended.
+/// Runs a copy, and kills the process `later` after the progress file first changed, unless the
+/// process has ended.
 fn kill_later(test_dir: &TestDir, command_line: &str, later: Duration) {
     let progress = || fs::read(test_dir.path(PROGRESS)).ok();
     let before = progress();

@@ -143,7 +143,8 @@ fn assert_flushed(server: &Server, flushed: u64) {
     }
 }
 
-/// Writes to a volume of 16 MiB until `folder` is full, then makes room again.
+/// Writes to a volume of 16 MiB until `folder` is full, makes room again, and checks that
+/// everything flushed is there and that the volume works.
 fn fill_and_recover(test_dir: &TestDir, folder: &Path) {
     let server = test_dir.serve("");
     let flushed = write_until_it_fails(&server, 64);

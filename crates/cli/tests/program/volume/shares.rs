@@ -122,7 +122,7 @@ impl ShareServers {
         assert!(child.wait().unwrap().success());
     }
 
-    /// Restarts all servers, which then record up to this number of bytes.
+    /// Restarts all servers. From then on, each server records up to `bytes_max` bytes.
     fn record(&mut self, test_dir: &TestDir, bytes_max: &'static str) {
         self.record = Some(bytes_max);
         for server in 0..self.running.len() {

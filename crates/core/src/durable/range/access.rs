@@ -298,7 +298,7 @@ impl RangeArray {
     ///
     /// A range of several blocks is read level by level, a single block in one trip. Each trip is
     /// verified as a whole before any of its slots is opened. Each trip opens as many slots as the
-    /// range has blocks, wherever the blocks are found.
+    /// range has blocks (or all, if the trip has fewer), wherever the blocks are found.
     fn read_range(&mut self, at: usize, step: &RangeStep) -> Result<(), Error> {
         let Self { subs, held, arena, live, store, evictions, .. } = self;
         let SubOram { tree, positions, .. } = &mut subs[at];

@@ -28,9 +28,9 @@
 //! - All sub-ORAMs have made the same number of evictions. Place, name and version of every bucket
 //!   follow from that number.
 //!
-//! **What storage sees** of an access: its class, the first leaf of the run, which is fresh, and
-//! the evictions that follow. Storage learns how many ranges of each class were requested, and
-//! nothing else.
+//! **What storage sees** of an access: its class, the first leaf of the run, and the evictions that
+//! follow. The leaf was drawn at random and not shown before. Storage learns how many ranges of
+//! each class were requested, and nothing else.
 
 mod access;
 mod array;

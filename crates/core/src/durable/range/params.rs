@@ -40,8 +40,8 @@ pub struct RangeParams {
     pub slots: u16,
     /// Number of blocks accessed before each eviction (A).
     pub evict_period: u32,
-    /// Maximum number of blocks that stay on the client because no eviction found room for them
-    /// (C).
+    /// Maximum number of blocks, per tree, that stay on the client because no eviction to the tree
+    /// had room for them (C).
     pub stash_blocks_max: u32,
     /// The classes, ascending: for each `i` there is a sub-ORAM of ranges of `2^i` blocks.
     pub classes: Vec<u8>,
@@ -228,7 +228,7 @@ impl RangeParams {
     }
 
     /// Maximum number of blocks in transit while a range is read or a batch of evictions is made:
-    /// one level of the range, or the blocks of the batch, both sealed and opened.
+    /// one level of the range, or the blocks of the batch, each counted twice: sealed and opened.
     pub(super) fn blocks_in_batch_max(&self) -> u64 {
         let of_level = self.range_blocks_max() * u64::from(self.slots);
         of_level.max(2 * self.evictions_max() * self.path_blocks())

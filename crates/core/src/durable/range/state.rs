@@ -33,7 +33,7 @@ mod tag {
 /// Number of ranges whose leaves are in one section.
 const POSITIONS_SECTION_RANGES: u64 = 8192;
 
-/// Bytes of a leaf.
+/// Bytes of an encoded leaf in a section of positions.
 const LEAF_BYTES: usize = 5;
 
 /// Blocks per section of the bitmap of blocks with contents; a multiple of 8.
@@ -42,7 +42,7 @@ const LIVE_SECTION_BLOCKS: u64 = 1 << 16;
 /// Bytes of a block's section, without the section's tag and the block.
 const BLOCK_FIELDS_BYTES: usize = 8 + 4;
 
-/// Bytes of a step of a plan.
+/// Bytes of an encoded step of a plan.
 const STEP_BYTES: usize = 1 + 3 * 8;
 
 /// The counters and eras of a state.

@@ -52,7 +52,8 @@ impl RangePositions {
         self.table.set(range, first.0);
     }
 
-    /// The leaf of a block.
+    /// The leaf of a block: the leaf of the first block of its range, plus the block's index in the
+    /// range.
     pub(super) fn of_block(&self, address: u64) -> Leaf {
         let within = address & ((1 << self.class) - 1);
         let first = self.of_range(address >> self.class);

@@ -20,7 +20,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// the number of live data blocks. Storage sees a scan.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] with the first violation, and any error of storage.
+    /// [`ErrorKind::MustReopen`], [`ErrorKind::Corrupt`] with the first violation, and any error of
+    /// storage.
     pub fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
         check_not_broken(self.broken)?;
         let blocks = self.config.raw.tree.capacity;

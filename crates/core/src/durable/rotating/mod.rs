@@ -227,7 +227,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         }
     }
 
-    /// Whether a block belongs to the position map and is on the client. Secret.
+    /// Whether a block belongs to the position map and is in the PLB, the client's cache of such
+    /// blocks. `false` for a block in the stash or the tree top. Secret.
     pub fn is_on_client(&self, address: u64) -> bool {
         matches!(&self.positions, Positions::Nested(map) if map.is_in_plb(address))
     }
@@ -237,7 +238,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         self.positions.flat().is_some()
     }
 
-    /// Maximum number of requests in a window, whichever blocks of the position map they need.
+    /// Maximum number of requests in a window. The client's cache of position-map blocks has room
+    /// for all blocks that these requests can need.
     pub fn window_accesses_max(&self) -> usize {
         match (&self.positions, &self.config.recursion) {
             (Positions::Nested(map), Some(recursion)) => {
@@ -325,7 +327,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         self.backend.background_evict(self.positions.flat())
     }
 
-    /// Checks that a block exists.
+    /// Checks that an address belongs to a data block or a position-map block.
     fn check_address(&self, address: u64) -> Result<(), Error> {
         if address < self.config.data_blocks() || self.positions.is_position_map(address) {
             Ok(())

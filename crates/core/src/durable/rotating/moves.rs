@@ -71,8 +71,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// Announces the paths of `steps`, and of the evictions between them, after the accesses
     /// announced before. All paths are announced at once. So over a slow link they take one round
     /// trip, and evictions are uploaded while later paths are downloaded. If storage is a file,
-    /// another processor reads the paths meanwhile. An access on its own is not announced, because
-    /// it is read at once.
+    /// another thread reads the paths meanwhile. An access on its own is not announced, because it
+    /// is read at once.
     pub(super) fn announce(&mut self, steps: &[Move]) {
         let is_alone = self.announced == 0 && steps.len() == 1;
         for (ahead, step) in (self.announced..).zip(steps).skip(usize::from(is_alone)) {

@@ -1,4 +1,4 @@
-//! Parameters that meet requirements, and what they cost.
+//! Chooses parameters of a durable RAW ORAM that meet requirements, and computes their costs.
 
 use alloc::format;
 use alloc::string::String;

@@ -15,8 +15,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// Reads the whole tree, and passes each data block with an authentic copy to `each`. May pass
     /// a block twice: first a doubtful copy, then the latest. Passes the error to `damaged` for
     /// each bucket that cannot be read or is not authentic, and the number of buckets read so far
-    /// to `progress`. [`Self::recoverability`] takes the result and tells whether a block can be
-    /// recovered. Changes nothing; storage sees a scan.
+    /// to `progress`. Pass the result to [`Self::recoverability`]. Changes nothing; storage sees a
+    /// scan.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen). Damage is no error.
@@ -78,7 +78,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         Ok(Salvage::new(blocks, found, doubtful, live))
     }
 
-    /// Whether the block `address` can be recovered.
+    /// The recoverability of the block `address`, given the result of [`Self::salvage`].
     pub fn recoverability(&self, salvage: &Salvage, address: u64) -> Recoverability {
         if let Some(recoverability) = salvage.after_state(address) {
             return recoverability;

@@ -2,9 +2,9 @@
 //!
 //! This is the oldest oblivious RAM: every access reads all blocks, so storage cannot tell which
 //! block was wanted (Goldreich and Ostrovsky, J. ACM 1996, section 1, the trivial solution). An
-//! access costs O(N). There is no stash, no position map, and no rare event. So the scheme suits
-//! arrays of a few MiB. It is also a privacy oracle for all other schemes: for any two sequences
-//! with the same number of requests, storage sees the same pieces.
+//! access costs O(N), so the scheme suits arrays of a few MiB. There is no position map, and no
+//! stash that could overflow. It is also a privacy oracle for all other schemes: for any two
+//! sequences with the same number of requests, storage sees the same pieces.
 //!
 //! An access does not write everything back. Access `t` writes one bucket of two blocks: the wanted
 //! block, and block `t mod N`, which is carried on. After `N` accesses every block has been

@@ -70,8 +70,8 @@ pub struct FreecursiveOram<S, R> {
     plb: Plb,
     /// Whether the PLB keeps blocks across requests.
     keeps_plb: bool,
-    /// A position-map block as it was before the current access, or on its way to the PLB. Here and
-    /// in the PLB, the bytes after the counters are an old tag.
+    /// A position-map block as it was before the current access, or on its way to the PLB. With
+    /// PMMAC, its last bytes, and those of the blocks in the PLB, are an old tag.
     before: Zeroizing<Vec<u8>>,
     /// The contents of a block that is moved without being requested.
     moved: Zeroizing<Vec<u8>>,

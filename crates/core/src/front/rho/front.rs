@@ -169,7 +169,7 @@ where
     R: CryptoRng,
 {
     /// Takes the block of a line out of the small tree, copies it to `block`, and frees the line.
-    /// The line must hold a block.
+    /// The line must hold a block. Returns whether the small tree had the block.
     fn take_small(&mut self, line: LineId, block: &mut [u8]) -> Result<bool, Error> {
         let from = self.array.tag(line).expect("the block is in the array").leaf;
         let trees = self.main.as_mut();

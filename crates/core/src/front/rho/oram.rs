@@ -161,8 +161,9 @@ where
         self.array.bytes()
     }
 
-    /// Makes dummies until the current round is complete, or a whole round if none has begun. This
-    /// shrinks both stashes. Storage cannot distinguish dummies from requests.
+    /// Makes dummies until the current round is complete, or a whole round if none has begun.
+    /// Dummies add no block to a stash, and the evictions that come with them shrink it. Storage
+    /// cannot distinguish dummies from requests.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`], and any error of the storage.
@@ -171,8 +172,8 @@ where
         self.break_on_failure(|oram| oram.trees().idle_round())
     }
 
-    /// Makes a dummy access to the tree that the pattern requires next, which shrinks the stash of
-    /// that tree.
+    /// Makes a dummy access to the tree that the pattern requires next. Over Path ORAM, the access
+    /// also moves blocks from the stash of this tree into the tree.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`], and any error of the storage.

@@ -3,7 +3,8 @@
 /// Counters since ρ was made. Secret, except for [`Self::rounds`], which storage sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RhoTally {
-    /// Accesses to the small tree for requests.
+    /// Accesses to the small tree for requests and insertions, including accesses that find
+    /// nothing.
     pub small_accesses: u64,
     /// Dummy accesses to the small tree.
     pub small_dummies: u64,

@@ -1,4 +1,5 @@
-//! Images of the entries. The variant is a parameter and not part of the image.
+//! Images of client maps: their entries. Whether entries are leaves or counters is a parameter and
+//! not part of the image.
 
 use std::io::{self, Read, Write};
 

@@ -52,7 +52,7 @@ impl Map {
         self.0.set(address, mapping)
     }
 
-    /// Whether an address belongs to a position-map block that is on the client.
+    /// Whether an address belongs to a position-map block that is in the PLB.
     pub fn is_in_plb(&self, address: u64) -> bool {
         self.0.is_position_map(address) && self.0.is_in_plb(address)
     }

@@ -242,7 +242,7 @@ impl NestedPosMap {
         }
     }
 
-    /// Whether a position-map block is on the client.
+    /// Whether a position-map block is in the PLB.
     pub(crate) fn is_in_plb(&self, address: u64) -> bool {
         self.plb.get(address).is_some()
     }
@@ -349,21 +349,21 @@ impl NestedPosMap {
         Ok(())
     }
 
-    /// The numbers in `numbers` whose position-map blocks of `level` are on the client.
+    /// The numbers in `numbers` whose position-map blocks of `level` are in the PLB.
     fn plb_blocks_on(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
         let on_level = self.plb.iter().filter(|block| self.space.level(block.address) == level);
         let held = on_level.map(|block| self.space.number_of(block.address));
         held.filter(|number| numbers.contains(number)).collect()
     }
 
-    /// The numbers of the parents of those blocks `numbers` of `level` that are on the client.
+    /// The parents, by number, of those blocks among `numbers` of `level` that are in the PLB.
     fn parents_of_held(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
         let held = self.plb_blocks_on(level, numbers).into_iter();
         held.map(|number| self.space.parents(&(number..number + 1)).start).collect()
     }
 
-    /// The numbers of the parents of the blocks `numbers` of `level` that also have other children.
-    /// These are at most the first and the last parent.
+    /// The parents, by number, of the blocks `numbers` of `level`, if they also have children
+    /// outside of `numbers`. At most the first and the last parent have such children.
     fn partly_covered(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
         let parents = self.space.parents(numbers);
         let ends = [parents.start, parents.end.saturating_sub(1)];

@@ -73,7 +73,7 @@ impl Zeroize for Move {
 }
 
 impl Move {
-    /// A dummy move, which shows `leaf`.
+    /// A dummy move. Its access shows `leaf` to storage.
     pub fn dummy(leaf: Leaf) -> Self {
         Self { address: Entry::DUMMY_ADDRESS, from: leaf, to: leaf }
     }
@@ -439,8 +439,8 @@ impl<S: BucketStore> VersionedTree<S> {
             client.take_out(address);
         }
         let must_be_in_storage = was_live && client.stash.find(address).is_none();
-        // A position map on the client does not keep the leaf of a block that is not live: every
-        // copy of it is stale, and none is searched for.
+        // If the position map is on the client, it says that every copy of a block that is not live
+        // is stale. So no copy is searched for.
         let is_wanted = must_be_in_storage || !was_live && taken.is_some();
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);

@@ -42,7 +42,7 @@ impl Run {
 }
 
 /// Chooses the slots to open: returns the place to open a slot to, or `None` to leave it closed.
-/// Called with the arena, the slot's address, which may be a dummy's, and its leaf.
+/// The arguments are the arena, and the address (possibly a dummy's) and the leaf of the slot.
 pub(crate) type Wanted<'w> = dyn FnMut(&mut BlockArena, u64, Leaf) -> Option<ArenaSlot> + 'w;
 
 /// Access to one tree of a store. It holds no position map: the caller must know the location of
@@ -87,7 +87,7 @@ impl StoredTree {
         self.places().spare()
     }
 
-    /// Number of buckets in storage.
+    /// Number of buckets on the levels in storage, without spare places.
     pub(crate) fn buckets(&self) -> u64 {
         self.places().buckets()
     }
@@ -131,7 +131,8 @@ impl StoredTree {
 
     /// Reads a run like [`Self::read`], but with one trip per level unless the run is one path. So
     /// only one level's buckets are on the client at a time. Each trip opens at least `run.paths`
-    /// slots, because storage sees the time until the next trip.
+    /// slots, or all of its slots if it has fewer, because storage sees the time until the next
+    /// trip.
     pub(crate) fn read_by_level(
         &mut self,
         store: &mut dyn BucketStore,

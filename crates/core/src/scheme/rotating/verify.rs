@@ -33,7 +33,7 @@ impl Default for DiagnosisBudget {
 impl<'a> Verifier<'a> {
     /// Verifies and returns all buckets of a trip that were ever written, in order. `frames` holds
     /// the slots of all buckets, then their heads. Fails with the diagnosis of the first bucket
-    /// that is not what its version wrote.
+    /// that does not hold its version.
     pub(super) fn verify_all<'v, 'f>(
         &self,
         versions: &'v [Version],

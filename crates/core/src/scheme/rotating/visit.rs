@@ -48,7 +48,7 @@ impl<S: BucketStore> VersionedTree<S> {
         Ok(())
     }
 
-    /// Number of buckets in storage. Public.
+    /// Number of buckets on the levels in storage, without spare places. Public.
     pub fn buckets_in_storage(&self) -> u64 {
         self.io.places.buckets()
     }

@@ -1,4 +1,5 @@
-//! The organization of the tree top, which the user chooses.
+//! The two organizations of a tree top, from which the user chooses: in buckets, or in sets that
+//! are searched by address.
 
 use alloc::format;
 
@@ -7,8 +8,8 @@ use crate::error::{Error, ErrorKind};
 /// Maximum number of ways of a set.
 const WAYS_MAX: u16 = 256;
 
-/// How the client organizes the levels nearest the root. This changes neither the contents of
-/// storage nor what an access reveals. Public.
+/// How the client organizes the levels nearest the root. This changes neither the form of buckets
+/// in storage nor what an access reveals. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TreeTopKind {

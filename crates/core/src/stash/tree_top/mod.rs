@@ -52,7 +52,8 @@ impl TreeTop {
         matches!(self.blocks, Blocks::SetAssociative(_))
     }
 
-    /// Moves all blocks on the path to `leaf` into the stash, and frees their entries.
+    /// Moves all blocks of the tree top that are on the path to `leaf` into the stash, beginning at
+    /// the root, and frees their entries.
     pub(crate) fn load(&mut self, leaf: Leaf, stash: &mut Stash) {
         match &mut self.blocks {
             Blocks::Dedicated(top) => top.load(leaf, |entry| stash.insert(entry)),

@@ -6,7 +6,7 @@ use super::*;
 
 const BLOCK_BYTES: usize = 16;
 
-/// One step of a test, which changes a tree top, its stash, and the model of both.
+/// A step of a test. It changes a tree top, its stash, and the model of the tree top.
 #[derive(Clone, Debug)]
 enum TreeTopStep {
     /// Inserts a new block into the stash, and evicts a path.

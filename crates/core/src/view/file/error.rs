@@ -47,7 +47,8 @@ impl ViewFileError {
         self.kind
     }
 
-    /// The offset in the file of the first byte of the invalid field, counted from 0.
+    /// The offset in the file, counted from 0: of the first byte of the invalid field, or of the
+    /// byte that is missing or cannot be read.
     pub fn offset(&self) -> u64 {
         self.offset
     }

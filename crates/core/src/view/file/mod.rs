@@ -1,5 +1,5 @@
-//! A view as a file, version 4: three to eight bytes per event, and a few more per trip for its
-//! time.
+//! A view as a file, version 4: usually three to eight bytes per event, and a few more per trip for
+//! its time.
 //!
 //! A *number* is an unsigned 64-bit integer in LEB128: seven bits per byte, lowest first, with the
 //! top bit set on all bytes but the last. It must have the shortest encoding, so a view has exactly
@@ -88,7 +88,8 @@ const END_TAG: u8 = 0x80;
 /// The tag that marks the time of a trip.
 const TIME_TAG: u8 = 0x81;
 
-/// The tag of a message that a server sent to another server.
+/// The tags of messages between servers: one that the watched server sent, and one that it
+/// received.
 const SENT_TAG: u8 = 0x10;
 const RECEIVED_TAG: u8 = 0x11;
 

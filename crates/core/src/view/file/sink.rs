@@ -105,7 +105,7 @@ impl<W: Write> FileSink<W> {
 }
 
 impl<W: Write> FileSink<W> {
-    /// Writes one item. If the item starts a trip, writes its time before it.
+    /// Writes one item. If the item starts a trip and time has passed, first writes the time.
     fn put(&mut self, trip: u64, what: &dyn Debug, encode: impl FnOnce(&mut Self) -> Option<()>) {
         let begins_trip = self.events == 0 || trip != self.last_trip;
         if begins_trip && self.now > self.written_now {

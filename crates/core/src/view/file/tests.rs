@@ -77,8 +77,8 @@ fn from_bytes(bytes: &[u8]) -> (View, Option<ViewFileError>) {
     }
 }
 
-/// A random number of uniformly distributed length; most uniformly distributed numbers would have
-/// ten bytes.
+/// A random number of uniformly distributed length; nearly all uniformly distributed numbers would
+/// have nine or ten bytes.
 fn any_number() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0u32..64).prop_map(|(bits, shift)| bits >> shift)
 }

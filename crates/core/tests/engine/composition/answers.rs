@@ -37,7 +37,7 @@ fn all_combinations_are_arrays_and_keep_their_invariants_and_their_tallies() {
     check_all(&all_allowed());
 }
 
-/// The number of times that rare states occurred in a test. The test checks that it reached them.
+/// Counts of rare states in a test, which checks that they occurred.
 #[derive(Debug, Default)]
 struct Rare {
     room_made: u64,

@@ -46,7 +46,7 @@ fn range(classes: &[u8]) -> RangeParams {
     }
 }
 
-/// Configurations of every scheme of this crate.
+/// Configurations of every durable scheme that this crate implements.
 fn configs() -> Vec<Box<dyn DurableConfig>> {
     let of = |scheme: &VolumeScheme| -> Vec<Box<dyn DurableConfig>> {
         let recursion = Some(MapRecursion { client_entries_max: 4, plb_blocks: 8 });

@@ -66,8 +66,9 @@ fn plans_start_where_those_before_them_end() {
     }
 }
 
-/// Tests that each plan can be carried out only once and in order, even if it was decoded from the
-/// log.
+/// Tests that a plan is refused, and nothing changes, if it was carried out before or if the data
+/// of a write has a wrong length. A copy decoded from the log is refused, too, except by the
+/// trivial ORAM.
 #[test]
 fn plans_out_of_turn_are_refused_before_anything_is_touched() {
     for config in configs() {

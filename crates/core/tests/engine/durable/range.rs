@@ -1,4 +1,5 @@
-//! Tests of ranges: an array with any classes, with and without crashes, and its view.
+//! Tests of range ORAM as a durable scheme: its answers with any range classes, with and without
+//! crashes, its saved states, and its costs.
 
 use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::{
@@ -37,8 +38,8 @@ fn any_params(coins: &mut StdRng) -> RangeParams {
 type Log = Vec<(EncodedPlan, Vec<Option<Vec<u8>>>)>;
 
 /// Carries out a plan. Entry `i` of `data` is written to block `i` of the plan; if the entry is
-/// `None`, the block is read. Returns one buffer per entry, which holds the contents of a block
-/// that is read.
+/// `None`, the block is read. Returns one buffer per entry: the contents if the block was read,
+/// filler bytes if it was written.
 fn carry_out(array: &mut dyn Durable, plan: &AccessPlan, data: &[Option<Vec<u8>>]) -> Vec<Vec<u8>> {
     let mut read = vec![vec![0xee; BLOCK_BYTES]; data.len()];
     let ops = data.iter().zip(&mut read);

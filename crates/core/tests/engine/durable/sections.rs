@@ -49,7 +49,8 @@ fn use_state(
     array.carry_out(&plan, &mut [Op::Write(&[2; BLOCK_BYTES])])
 }
 
-/// Variations of `bytes`: shortened, extended, or with another number at one of the positions.
+/// Variations of `bytes`: shortened, extended by a zero byte, or with up to eight bytes from one of
+/// the first 80 positions on replaced by another number.
 fn variations(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     const NUMBERS: [u64; 7] = [0, 1, 63, 1 << 32, u64::MAX / 2, u64::MAX - 1, u64::MAX];
     let shorter = (0..bytes.len()).map(|length| bytes[..length].to_vec());

@@ -16,8 +16,8 @@ const ACCESSES: usize = 3000;
 /// Bytes of the unencrypted counter at the start of each written piece of Path and RAW ORAM.
 const COUNTER_BYTES: usize = 8;
 
-/// Bytes of the unit that AES seals. Header tables, leaf tables, blocks and tags are multiples of
-/// it here.
+/// Bytes of the unit that AES seals. The sizes of address tables, leaf tables, blocks and tags are
+/// multiples of it here.
 const CHUNK_BYTES: usize = 16;
 
 /// The schemes whose pieces begin with a counter.

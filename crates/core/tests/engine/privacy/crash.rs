@@ -25,7 +25,8 @@ pub(crate) struct Lost {
     pub(crate) again: Vec<Contents>,
 }
 
-/// Makes the maximum number of accesses that a state allows, and repeats them from that state.
+/// Makes the maximum number of accesses that a state allows, and repeats them from that state after
+/// each of [`CRASHES`] crashes.
 pub(crate) fn lose_and_repeat(setup: &Setup) -> Lost {
     let Scheme::Rotating(evict_period) = setup.scheme else {
         unreachable!("only rotating RAW ORAM can restore a state");

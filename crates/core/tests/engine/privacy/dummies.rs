@@ -1,4 +1,4 @@
-//! Tests that, to storage, a dummy access looks like any other access, in every scheme.
+//! Tests that, to storage, a dummy access of Path and RAW ORAM looks like any other access.
 
 use std::sync::{Arc, Mutex};
 
@@ -96,8 +96,8 @@ fn read_uniform_leaves_unrelated_to_blocks() {
     verdicts.conclude();
 }
 
-/// The leaves of accesses. Excludes the evictions of RAW ORAM, which read the `A + 1`st path of
-/// each period.
+/// The leaves of accesses. Excludes the evictions of RAW ORAM: after every `A` accesses, an
+/// eviction reads the next path.
 fn leaves(scheme: Scheme, view: &[Event]) -> Vec<u64> {
     let of_leaf = view.iter().filter(|event| {
         let level = event.piece.unwrap().bucket.level();

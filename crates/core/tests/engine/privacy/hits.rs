@@ -45,8 +45,8 @@ fn unserved_hits_are_not_seen() {
     }
 }
 
-/// Tests that the number of accesses of Freecursive ORAM depends only on the PLB, not on the other
-/// blocks on the client.
+/// Tests that unserved hits of Freecursive ORAM are invisible: for each workload, the view has the
+/// same shape with a set-associative tree top as with a dedicated one.
 #[test]
 fn unserved_hits_of_freecursive_are_not_seen() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {
@@ -140,7 +140,8 @@ fn served_hits_are_not_announced() {
 /// Tests what storage learns with [`HitPolicy::Serve`] in addition to the number of accesses. An
 /// eviction moves blocks off the client, and only a block that is not on the client makes an
 /// access. So with requests for few blocks, accesses follow the path of the eviction before them
-/// more often than by chance. If this test fails, the documentation of the policy claims too much.
+/// more often than by chance. If this test fails, the policy reveals less than its documentation
+/// says.
 #[test]
 fn served_hits_reveal_recent_evictions() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {

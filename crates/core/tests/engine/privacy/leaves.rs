@@ -94,7 +94,8 @@ pub(crate) fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
 /// the requests are known, also tests whether a block's leaf depends on the leaf of the block's
 /// previous access.
 ///
-/// If hits are served, paths [are not independent](HitPolicy::Serve) of earlier ones.
+/// `are_independent` is false if hits are served, because paths then [depend](HitPolicy::Serve) on
+/// earlier ones. One test is skipped then.
 pub(crate) fn judge_leaves(
     name: &str,
     accesses: Option<&[Request]>,

@@ -40,7 +40,8 @@ type Log = Rc<RefCell<Vec<Event>>>;
 struct Path {
     tree: TreeId,
     leaf: u64,
-    /// Calls, levels, parts and bytes of the path: everything that storage sees except the leaf.
+    /// Operations, levels, parts and bytes of the path: everything that storage sees except the
+    /// leaf.
     shape: Vec<(Operation, u8, Part, u64)>,
 }
 

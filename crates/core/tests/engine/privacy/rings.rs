@@ -1,8 +1,9 @@
 //! Tracks which bucket is in each place of rotating RAW ORAM, as storage can derive from the
 //! writes.
 //!
-//! Level `j` of the tree is on level `j + 1` of storage, a ring of `2^j + W` places. Deliberately
-//! implemented as a plain table, without the engine's own functions.
+//! Level `j` of the tree is on level `j + 1` of storage, a ring of `2^j + W` places; `W` is 2 to
+//! the power of the number of tree-top levels. Deliberately implemented as a plain table, without
+//! the engine's own functions.
 
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::Piece;

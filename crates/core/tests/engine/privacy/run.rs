@@ -27,7 +27,7 @@ pub(crate) const BLOCK_BYTES: usize = 32;
 const SLOTS_PER_BUCKET: u16 = 2;
 pub(crate) const CAPACITY: u64 = 200;
 
-/// A stash bound that cannot be exceeded, because it equals the number of blocks.
+/// A stash bound that no run exceeds: the number of data blocks.
 const STASH_BLOCKS_MAX: usize = CAPACITY as usize;
 
 /// The number of blocks forgotten at once, before about half of the batches.
@@ -157,7 +157,7 @@ impl Setup {
         tree
     }
 
-    /// The public shape of a bucket on `level` of the tree.
+    /// The public shape of a bucket on `level` of the tree, without the head in rotating RAW ORAM.
     pub(crate) fn bucket_shape(&self, level: u8) -> LevelShape {
         let level = usize::from(level);
         match self.scheme {
@@ -183,7 +183,8 @@ impl Setup {
         lengths.collect()
     }
 
-    /// A seed that differs for each scheme and workload, so that runs do not share their leaves.
+    /// A seed that differs between schemes, front ends, integrity settings and workloads, and with
+    /// forgetting, so that runs do not share their leaves.
     fn seed_of(&self, workload: Workload) -> u64 {
         let scheme = match self.scheme {
             Scheme::Path => 0,
@@ -284,7 +285,7 @@ impl EventSink for View {
     }
 }
 
-/// Recorded stores, under schemes that note the purpose of each access.
+/// Recorded stores, under schemes that note the block and the operation of each access.
 struct Recorded {
     key: [u8; 16],
     view: View,
@@ -393,7 +394,8 @@ impl<S: BucketStore> TestedOram for DurableRawOram<S, StdRng> {
 pub(crate) struct Run {
     pub(crate) setup: Setup,
     pub(crate) workload: Workload,
-    /// The purpose of each path access: the requests, and the accesses that a front end adds.
+    /// The block and the operation of each path access: the requests, and the accesses that a front
+    /// end adds.
     pub(crate) accesses: Vec<Request>,
     pub(crate) view: Contents,
     pub(crate) states: States,

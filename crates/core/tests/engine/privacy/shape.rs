@@ -65,8 +65,9 @@ fn workloads_of_one_length_look_alike() {
     }
 }
 
-/// Tests that the view of Freecursive ORAM has the same shape as that of single accesses behind a
-/// flat position map, for all requests, whether an access fetches data or the position map.
+/// Tests that, for all requests, the view of Freecursive ORAM has the same shape as the view of
+/// equally many single accesses with a flat position map. So accesses to data and to the position
+/// map look alike.
 #[test]
 fn freecursive_looks_like_as_many_single_accesses() {
     for scheme in [Scheme::Path, Scheme::Raw(1), Scheme::Raw(3)] {

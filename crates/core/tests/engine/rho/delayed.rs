@@ -1,4 +1,4 @@
-//! Tests of blocks taken out of ρ and put back, against a plain map and a literal model of the
+//! Tests of blocks taken out of ρ and put back, against a plain map and a literal model of ρ's
 //! array.
 
 use std::collections::HashMap;

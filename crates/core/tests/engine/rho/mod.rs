@@ -1,5 +1,5 @@
-//! Tests of ρ against a plain map and a literal model of its array, over flat and Freecursive main
-//! ORAMs.
+//! Tests of ρ against a plain map and a literal model of its array (the addresses of the blocks in
+//! the small tree), over flat and Freecursive main ORAMs.
 
 mod delayed;
 
@@ -38,7 +38,8 @@ fn trees(config: &RhoConfig, main: &TreeConfig, seed: u64) -> Trees {
     TwoTrees::new(config, scheme(main), scheme(&config.small), coins(!seed)).unwrap()
 }
 
-/// Draws a small tree with any bucket sizes, and a pattern of any length.
+/// Draws a small tree with any bucket sizes, and a number of accesses to it per access to the main
+/// tree.
 fn any_rho(coins: &mut StdRng) -> RhoConfig {
     let ways = pick(&[1, 2, 8], coins);
     let blocks = ways * pick(&[1, 2, 5], coins);
@@ -74,8 +75,8 @@ fn any_freecursive(
     FreecursiveOram::new(&free, trees, self::coins(seed)).unwrap()
 }
 
-/// An ORAM whose stashes are frequently full. The accesses to the position map of its Freecursive
-/// main ORAM can fill the main stash in the middle of a request.
+/// Parameters of ρ, and a Freecursive main ORAM, with stashes that are frequently full. Accesses to
+/// the position map can fill the main stash in the middle of a request.
 fn tight(seed: u64) -> (RhoConfig, FreecursiveOram<Trees, StdRng>) {
     let small =
         TreeConfig::new(24, BLOCK_BYTES, Geometry::uniform(4, 2).unwrap(), 1).with_tree(TreeId(1));

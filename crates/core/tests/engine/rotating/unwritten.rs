@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// Makes trees of many forms, makes a few accesses to each, and checks each. Returns the trees with
-/// the pieces that the checks read.
+/// Makes trees of many forms, makes up to 119 writes to each, and checks each. Returns the trees
+/// with the pieces that the checks read.
 fn checked_trees() -> impl Iterator<Item = (RotatingConfig, Rotating, Vec<Piece>)> {
     (0..60).map(|seed| {
         let mut coins = StdRng::seed_from_u64(seed);
@@ -30,7 +30,7 @@ fn checked_trees() -> impl Iterator<Item = (RotatingConfig, Rotating, Vec<Piece>
     })
 }
 
-/// The trees of slots, heads and pages.
+/// The trees of slots, of heads, and of pages, which record the slots that are taken.
 fn trees(config: &RotatingConfig) -> [TreeId; 3] {
     [0, 1, 2].map(|more| TreeId(config.raw.tree.tree.0 + more))
 }

@@ -1,4 +1,4 @@
-//! A scheme that notes the purpose of each access, which storage must not learn.
+//! A scheme that notes the block and the operation of each access, which storage must not learn.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,8 @@ use oblivio_core::{Error, Leaf, Op, TreeConfig};
 use oblivio_testkit::workload::Request;
 use rand::CryptoRng;
 
-/// The noted purposes of accesses. Would be secret in a real system. Copies share the notes.
+/// The noted blocks and operations of accesses. Would be secret in a real system. Copies share the
+/// notes.
 #[derive(Clone, Default)]
 pub(crate) struct Notes(Arc<Mutex<Vec<Request>>>);
 

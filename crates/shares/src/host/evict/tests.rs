@@ -160,8 +160,8 @@ fn seeds(sent: &[(u8, DealtShares<u8>)]) -> Vec<(Seed, Share<u8>)> {
     seeds.collect()
 }
 
-/// Each part is dealt from its own seed, even if the products of all parts are equal, because
-/// shares are zeros.
+/// Each part is dealt from its own seed, even if the products of all parts are equal, because the
+/// server's shares of the blocks are zeros.
 #[test]
 fn no_two_parts_are_dealt_from_one_seed() {
     let world = World { slots: 128, block_bytes: 3 * 4096, is_zeros: true, ..SMALL };
@@ -195,7 +195,7 @@ fn a_server_that_is_rolled_back_deals_nothing_else_from_the_same_seeds() {
 }
 
 /// Each attempt draws a new seed, so that secrets read from a server's memory reveal nothing about
-/// later attempts.
+/// later attempts. An attempt for which no seed can be drawn is refused.
 #[test]
 fn each_attempt_draws_a_seed_from_the_system() {
     let mut drawn = 0;

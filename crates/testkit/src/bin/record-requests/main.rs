@@ -20,7 +20,7 @@ use block_trace::BlockTrace;
 use disk::LoopDisk;
 use mixes::Mix;
 
-/// Maximum number of requests that are written of each recording, from its start.
+/// Maximum number of requests in a recording. Later requests are dropped.
 const REQUESTS_MAX: usize = 4000;
 
 /// Records the disk requests of ext4, one file for each mix of programs

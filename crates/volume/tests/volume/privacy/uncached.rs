@@ -12,7 +12,7 @@ use crate::support::together::together;
 /// The first block of a request, and the number of blocks.
 type Blocks = (u64, u64);
 
-/// More blocks than are accessed together.
+/// A number of blocks that exceeds one window of accesses.
 const MANY: u64 = 150;
 
 /// Requests that wait together, batch by batch.

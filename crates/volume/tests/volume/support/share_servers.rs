@@ -95,7 +95,7 @@ pub(crate) fn store(
     Box::new(ServersWithRecords { records: Faulty::new(records, add_other), servers })
 }
 
-/// Servers that answer while the world is on.
+/// Servers that answer until the power of the [`World`] fails.
 struct OnServers {
     world: World,
     hosts: Hosts,

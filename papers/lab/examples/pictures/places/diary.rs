@@ -94,8 +94,8 @@ fn lock(side_steps: &Mutex<Vec<SideStep>>) -> std::sync::MutexGuard<'_, Vec<Side
     side_steps.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Converts the steps of both sides. Prefetches are dropped, and a bucket's slots and header, which
-/// are separate events, count once.
+/// Converts the steps of both sides to steps of the volume. Drops prefetches, and client steps
+/// other than appends and syncs. All reads of one trip count once.
 fn steps(side_steps: &[SideStep]) -> Vec<VolumeStep> {
     let mut steps: Vec<VolumeStep> = Vec::new();
     let mut last_trip = None;

@@ -22,8 +22,8 @@ struct Logged {
 }
 
 impl Logged {
-    /// Number of accesses. An access and an eviction read one path each, so these are the paths
-    /// read minus the evictions.
+    /// Number of accesses. Each access and each eviction reads one path, so this is the number of
+    /// paths minus the evictions.
     fn moves(&self) -> usize {
         self.paths - self.evictions
     }

@@ -88,8 +88,8 @@ fn draw_places(sheet: &mut Sheet, steps: &[VolumeStep]) {
     sheet.words((488.0, 291.0), &arrow, Style::LABEL);
 }
 
-/// Draws the steps of the client and of storage, in order: of the checkpoint, which has the first
-/// `checkpoint_ends` steps, and of the latest batch.
+/// Draws the steps of the client and of storage, in order, in two columns: the checkpoint (the
+/// first `checkpoint_ends` steps), and the latest batch.
 fn draw_order(sheet: &mut Sheet, steps: &[VolumeStep], checkpoint_ends: usize) {
     const TOP: f64 = 462.0;
     sheet.area((12.0, TOP), (876.0, 296.0), Area::filled(PAPER));

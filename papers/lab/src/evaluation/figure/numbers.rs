@@ -1,5 +1,5 @@
-//! Compares the numbers that the paper states with ours: our value under each reading, and the bar
-//! that shows the number.
+//! Compares the numbers that the paper states with ours: our value under each reading
+//! (interpretation) of the paper, and the bar that shows the number.
 
 use super::Maker;
 use crate::LabError;

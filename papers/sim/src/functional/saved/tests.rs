@@ -133,8 +133,8 @@ fn every_flipped_bit_is_found() {
     resumed(&spec, &saved).unwrap();
 }
 
-/// Any contents with a correct checksum give either an error, or a study that ends with or without
-/// an error.
+/// Overwrites one random number of a file, and corrects the checksum. Each such file must be
+/// refused, or give a study that runs or fails without a panic.
 #[test]
 fn impossible_contents_never_panic() {
     for spec in [baseline(), in_sets()] {

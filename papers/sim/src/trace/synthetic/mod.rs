@@ -73,7 +73,8 @@ impl Synthetic {
     /// Makes the trace with these parameters.
     ///
     /// # Errors
-    /// [`SimError::Spec`]. The message names the parameter to change.
+    /// [`SimError::Spec`] if a parameter is out of range, or `name` is not a valid name. The
+    /// message names the parameter.
     pub fn make(&self, name: &str) -> Result<Trace, SimError> {
         self.check().map_err(SimError::Spec)?;
         let mut coins = StdRng::seed_from_u64(self.seed);

@@ -52,7 +52,7 @@ impl Requests {
             }
             Self::Stride { next, stride, lines, writes, coins } => {
                 let line = *next;
-                // Both are at most 2^58.
+                // `line` and `stride` are below 2^58, so their sum cannot overflow.
                 *next = (line + *stride) % *lines;
                 (kind(coins, *writes), line, false)
             }

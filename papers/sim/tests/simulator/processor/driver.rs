@@ -22,8 +22,8 @@ pub(crate) enum Style {
     Stepwise,
 }
 
-/// The answers of memory, earliest first: the cycle, and the number of the fetch, or `None` for a
-/// write-back.
+/// An answer of memory: its cycle, and the number of the fetch, or `None` for a write-back.
+/// Reversed, so that a heap returns the earliest answer first.
 type PendingAnswer = Reverse<(Cycle, Option<usize>)>;
 
 pub(crate) struct Driver<'a, Records> {

@@ -37,8 +37,8 @@ fn four_misses_overlap_in_a_rob_of_128() {
         outcome.asked[3..5],
         [(41, MemoryRequest::Fetch(3)), (427, MemoryRequest::Fetch(4))]
     );
-    // From cycle 40 on fetch waits for instruction 159. Later groups fetch during 32 of the 410
-    // cycles.
+    // From cycle 40 on, instruction 159 waits for room in the ROB. Later groups fetch during 32 of
+    // the 410 cycles.
     assert_eq!(outcome.tally.stalls.rob, (417 - 40) + 248 * (410 - 32));
     assert_eq!((outcome.tally.instructions, outcome.tally.read_misses), (32_000, 1000));
 }

@@ -96,8 +96,9 @@ fn run(
     Driver::new(spec, trace.iter().copied(), Memory::new(behaviour)).run(style, &[])
 }
 
-/// A processor as in Table I, with a full LLC that misses often, and a controller that serves the
-/// newest request every 300 cycles.
+/// Runs a processor as in Table I, in front of a memory that serves the newest request every 300
+/// cycles. The trace uses few sets of the LLC, each with more lines than ways. Every order of
+/// pulling requests must give the results of the literal model.
 #[test]
 fn it_matches_the_literal_model_at_full_size() {
     let spec = ProcessorSpec { fetch_on_write_miss: true, ..ProcessorSpec::default() };

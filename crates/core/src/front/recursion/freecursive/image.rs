@@ -49,7 +49,8 @@ impl<S: Scheme + Image, R: CryptoRng + Image> Image for FreecursiveOram<S, R> {
 }
 
 impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
-    /// Checks that every block in the PLB is a block of the position map.
+    /// Checks that every block in the PLB is a block of the position map, and that its leaf is in
+    /// the tree.
     fn check_plb(&self) -> io::Result<()> {
         let first = match self.space.depth() {
             0 => self.space.blocks(),

@@ -8,9 +8,9 @@ use crate::scheme::{Scheme, TreeConfig};
 
 impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
     /// The same ORAM, with its blocks and keys, over a wrapper that `wrap` puts around its scheme.
-    /// From then on, the ORAM uses `coins`. They must be unpredictable to storage, and independent
-    /// of its earlier coins: with repeated coins, new positions would follow from positions that
-    /// storage has seen.
+    /// From then on, the ORAM uses `coins`. These must be unpredictable to storage, and independent
+    /// of the coins used before: with repeated coins, new positions would follow from positions
+    /// that storage has seen.
     ///
     /// So one ORAM that was filled once can serve many runs: plain, behind a recorder of its paths,
     /// or as the main tree of [ρ](crate::front::rho).

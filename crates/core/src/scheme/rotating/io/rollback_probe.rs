@@ -19,8 +19,8 @@ pub enum RollbackProbe {
 
 impl RotatingTrips<'_> {
     /// Looks for evidence of eviction `g`, which the client has not made. Reads the places that `g`
-    /// writes, from the leaf up, until one holds what `g` wrote or what was there before. If no
-    /// place does and one could not be read, returns the error of the last such place.
+    /// writes, from the leaf up, until one holds what `g` wrote, or its contents from before `g`.
+    /// If none does, and some could not be read, returns the error of the last unreadable place.
     pub(in super::super) fn probe_rollback(&mut self, g: u64) -> Result<RollbackProbe, Error> {
         let leaf = Leaf(g & (self.io.geometry.leaves() - 1));
         let mut unreadable = None;

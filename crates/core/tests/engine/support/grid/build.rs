@@ -1,7 +1,8 @@
 //! Builds the ORAM of a combination, on recorded stores.
 //!
-//! All ORAMs are small and tight: 120 blocks, seven levels, three slots. So blocks are frequently
-//! in the stash, in the tree top and in the caches, and are evicted from them.
+//! All ORAMs are small and tight: 120 blocks, at most seven levels, three slots per bucket or 1 to
+//! 4 by level. So blocks are frequently in the stash, in the tree top and in the caches, and are
+//! evicted from them.
 
 use std::sync::{Arc, Mutex};
 
@@ -36,7 +37,7 @@ const CACHE: CacheConfig = CacheConfig { blocks: 8, ways: 2 };
 
 pub(crate) const SMALL_PER_MAIN: usize = 2;
 
-/// Slots per level from the root down: varying in the tree top, few in the middle.
+/// Slots per bucket on each level from the root down: varying in the tree top, few in the middle.
 const PROFILE: [u16; LEAF_LEVEL as usize + 1] = [4, 2, 3, 1, 2, 3, 4];
 const UNIFORM: u16 = 3;
 
@@ -234,7 +235,7 @@ impl Builder {
     }
 }
 
-/// Recorded stores, under schemes that note the purpose of each access.
+/// Recorded stores, under schemes that note the block and the operation of each access.
 struct RecordingEnvironment<'a> {
     builder: &'a Builder,
     notes: Notes,

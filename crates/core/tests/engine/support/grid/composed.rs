@@ -52,13 +52,13 @@ pub(crate) trait Composed {
         0
     }
 
-    /// The purpose of each access since the previous call, if known.
+    /// The block and the operation of each access since the previous call, if known.
     fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
         None
     }
 
-    /// Serves a request without an access, if this ORAM has a separate call for that and the client
-    /// holds the block.
+    /// Serves a request without an access to its block, if this ORAM has a separate call for that
+    /// and the client holds the block. Returns whether it served the request.
     fn serve_on_client(&mut self, _: u64, _: &mut Op<'_>) -> Result<bool, Error> {
         Ok(false)
     }
@@ -77,7 +77,7 @@ pub(crate) trait Composed {
 /// An ORAM that the engine builds from parameters.
 pub(crate) struct Built {
     pub(crate) oram: Box<dyn Front>,
-    /// The purpose of each access, if there is one tree.
+    /// The block and the operation of each access, if there is one tree.
     pub(crate) notes: Option<Notes>,
     /// The remapping policy of the cache in front.
     pub(crate) policy: Option<RemapPolicy>,

@@ -20,7 +20,7 @@ pub(crate) enum Map {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slots {
     Uniform,
-    /// A different number of slots on each level (IR-Alloc).
+    /// A separate number of slots for each level (IR-Alloc).
     Profile,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Front {
     CacheAtAccess,
     CacheDelayed,
     Rho,
-    /// A cache that remaps at accesses, in front of ρ: its dirty victims are written.
+    /// A cache that remaps at accesses, in front of ρ: the cache writes its dirty victims to ρ.
     CachedRho,
     /// A cache with delayed remapping in front of ρ, as in the paper on ρ: cached blocks are
     /// outside of the ORAM.
@@ -146,7 +146,7 @@ impl Combination {
     }
 }
 
-/// All choices, including those that cannot be combined.
+/// All choices, including those that the engine refuses.
 pub(crate) fn choices() -> impl Iterator<Item = Choice> {
     (0..LEVELS.iter().product()).map(|mut number: usize| {
         LEVELS.map(|levels| {
