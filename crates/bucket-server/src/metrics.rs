@@ -147,7 +147,7 @@ impl Metrics {
     }
 }
 
-/// The upper bounds of the histogram's buckets, in seconds.
+/// The upper bounds of the histogram's buckets, in seconds. The last bucket has no bound.
 const SECONDS: [f64; 7] = [0.001, 0.004, 0.016, 0.064, 0.25, 1.0, 4.0];
 
 /// A histogram of durations.

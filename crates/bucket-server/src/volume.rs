@@ -32,7 +32,8 @@ use super::share_host::{Check, ComputeRequest, Idle, ShareHost};
 use super::trips::{self, Lengths};
 use super::volume_storage::VolumeStorage;
 
-/// The session number of readers. No session has this number, so it cannot be resumed.
+/// The number that readers get in place of a session number. No session has it, so a reader cannot
+/// resume as the writer.
 const NO_SESSION: u64 = 0;
 
 /// The number of a connection.

@@ -113,8 +113,8 @@ pub struct FileStore {
     /// The pending bytes, and after them the frames of the latest read.
     buffer: Buffer,
     pending: Pending,
-    /// The thread that syncs the file. It is started when pending bytes are first written before a
-    /// flush.
+    /// The thread that syncs the file. Started the first time that a write, not a flush, writes out
+    /// pending bytes; never started with direct I/O.
     syncer: Option<Syncer>,
     failure: Option<Failure>,
     fetching: Fetching,

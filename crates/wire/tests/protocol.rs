@@ -10,7 +10,7 @@ use oblivio_wire::message::{Answer, Request, VERSION};
 
 const PAGE: &str = include_str!("../../../docs/protocol.md");
 
-/// Formats a hex dump in the style of `xxd`, with sixteen bytes per line.
+/// Formats the frame of `message` as a hex dump in the style of `xxd`, with sixteen bytes per line.
 fn dump(message: &[u8]) -> String {
     let mut sent = Vec::new();
     frame::send(&mut sent, message).unwrap();

@@ -28,7 +28,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_enum, default_value_t = DemoStore::File)]
     pub(crate) store: DemoStore,
     /// With `--store shares`: number of share servers. With three, the client waits for the killed
-    /// server; with five, it continues without it.
+    /// server; with more, it continues without that server.
     #[arg(
         long,
         value_name = "N",

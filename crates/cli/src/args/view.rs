@@ -41,8 +41,8 @@ pub(crate) struct ViewShowArgs {
     /// show.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Show what these share servers see together, by their numbers from 1 [default: all servers
-    /// whose views are in the files].
+    /// Numbers of the share servers, counted from 1, whose combined view is shown [default: all
+    /// servers whose views are in the files].
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub(crate) parties: Vec<u8>,
     /// Also draw the view to this file. An existing picture is replaced; any other file is refused.

@@ -25,7 +25,7 @@ use crate::error::CliError;
 use crate::output::{self, shell_word};
 use crate::{background, progress};
 
-/// Interval between checks whether to end.
+/// The interval at which the command checks whether it must stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Maximum time that `umount` waits for a `mount` that is still opening its volume.

@@ -44,7 +44,7 @@ impl TimedSink {
         Self { file: self.file.with_room(bytes), ..self }
     }
 
-    /// Ends the recording, and names its file.
+    /// Ends the recording, and moves the finished file to its final path.
     pub(super) fn finish(self, output: OutputTarget) -> Result<(), CliError> {
         self.file.finish().map(drop).map_err(|error| output.failed(&error))?;
         output.finish()
@@ -119,7 +119,7 @@ impl Recording {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner).trips
     }
 
-    /// Ends the recording, and names its file. Fails if the store is still open.
+    /// Ends the recording, and moves the finished file to its final path. Fails if the store is still open.
     pub(crate) fn finish(self) -> Result<(), CliError> {
         let Self { output, sink } = self;
         let sink = Arc::into_inner(sink)

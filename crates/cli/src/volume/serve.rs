@@ -30,7 +30,7 @@ use crate::error::CliError;
 use crate::output::{self, shell_word};
 use crate::progress::{self, Counter};
 
-/// Interval between checks whether to end.
+/// The interval at which the command checks whether it must stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// `oblivio serve nbd`.

@@ -20,7 +20,7 @@ use crate::args::{SharesArgs, StoreArgs};
 use crate::error::CliError;
 use crate::{files, output};
 
-/// Interval between checks whether to end.
+/// The interval at which the command checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Maximum bytes of an allow file or a peers file.

@@ -95,12 +95,14 @@ pub trait DurableOram: Send {
     fn headroom(&self) -> Result<Headroom, Error>;
 
     /// Plans the accesses `wanted`, in this order: draws all random choices that they will reveal
-    /// to storage. They follow the accesses of `planned`, which are not carried out yet. Both
-    /// together must not exceed [`window_accesses_max`](ArrayFacts::window_accesses_max) accesses.
-    /// Does not change the array, and reveals nothing to storage.
+    /// to storage. They follow the accesses of `planned`, which are not carried out yet. Does not
+    /// change the array, and reveals nothing to storage. The caller ensures that both together do
+    /// not exceed [`window_accesses_max`](ArrayFacts::window_accesses_max) accesses.
     ///
     /// # Errors
-    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if an address is past the end or
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if this array cannot make a wanted
+    /// access (an address past the end, an unaligned range or a class that the array lacks, or a
+    /// position that does not exist, is already on the client or is requested twice), or if
     /// [positions are missing](Self::missing_positions). Also if the array has
     /// [`position_levels`](ArrayFacts::position_levels) and `planned` is not empty, because planned
     /// accesses may move positions.

@@ -70,8 +70,8 @@ impl PathScheme<TagTree> {
         self.io.observe_paths(Box::new(report));
     }
 
-    /// Makes the scheme call `report` for each block of a path that is read and written back, and
-    /// for each block that is put into the path. Blocks in a [set-associative tree
+    /// Makes the scheme call `report` whenever it reads a path and writes it back: for each block
+    /// that was on the path, and for each block that is put into it. Blocks in a [set-associative tree
     /// top](crate::TreeTopKind::SetAssociative) count as blocks in the stash.
     pub fn observe_moves(&mut self, report: impl FnMut(BlockMove) + 'static) {
         self.io.observe_moves(Box::new(report));

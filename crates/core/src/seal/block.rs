@@ -40,7 +40,9 @@ pub const BLOCK_SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES + NAME_BYTES;
 pub struct BlockName {
     /// The address of the block.
     pub address: u64,
-    /// The number of the write, unique among the writes to all blocks.
+    /// The number of the access that wrote the block; 0 for a block that was loaded initially. The
+    /// writes of one access to several trees share a number, so only address and number together
+    /// identify a version.
     pub number: u64,
 }
 

@@ -266,8 +266,8 @@ impl ShareArray {
         }
     }
 
-    /// Verifies a recovered slot, and decrypts its block. The steps are the same for a block and
-    /// for a dummy.
+    /// Verifies a recovered slot, and decrypts its block. A block must have a valid seal with the
+    /// expected name; a dummy must be all zeros, and gives a block of zeros.
     fn checked(&self, access: &TreeAccess, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         let TreeAccess { tree, address, mapped, .. } = *access;
         let opened = self.sealer.open(sealed);

@@ -244,8 +244,8 @@ fn what_is_asked_twice_is_done_once() {
     assert_eq!(world.fetch(0, after, slot), vec![5; 700]);
 }
 
-/// The state before an eviction can be fetched until the next write. So a client can read one
-/// server before the eviction together with another after it.
+/// The state before an eviction can be fetched until the next write. So a client can read the same
+/// state from a server that has not evicted yet and from one that has.
 #[test]
 fn what_was_there_before_an_eviction_is_fetched_until_something_is_written() {
     let mut world = world(3, 1, 2);

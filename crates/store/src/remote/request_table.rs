@@ -102,7 +102,7 @@ impl RequestTable {
         self.state().failure.as_ref().map_or(Ok(()), |fault| Err(fault.error()))
     }
 
-    /// Makes all calls fail from now on.
+    /// Makes all calls fail from now on. Returns the first fault that was recorded.
     pub(super) fn fail(&self, fault: StoredError) -> StoreError {
         let mut state = self.state();
         let first = state.failure.get_or_insert(fault).error();

@@ -65,7 +65,7 @@ pub(crate) fn create_with(server: &Server, options: RemoteOptions) -> RemoteStor
     RemoteStore::create(server.connector(), &shapes(), options).unwrap()
 }
 
-/// Writes bytes that depend on the seed to the pieces of a trip.
+/// Fills the pieces of a trip with pseudorandom bytes from the seed.
 pub(crate) fn try_fill(
     store: &mut impl BucketStore,
     pieces: &[Piece],

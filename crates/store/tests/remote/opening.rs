@@ -139,7 +139,7 @@ fn an_opening_is_tried_again_while_links_break_or_the_server_is_full() {
 /// A connector to a server that refuses some connections.
 struct Refusing {
     server: Server,
-    /// The numbers of refused connections, counted from 1.
+    /// Which connections are refused, numbered from 1.
     refused: &'static [usize],
     dials: usize,
 }

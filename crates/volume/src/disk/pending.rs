@@ -25,7 +25,8 @@ pub(super) struct InFlightRequest {
     /// The answer to a read. Wiped if dropped.
     answer: WipedBytes,
     pub(super) is_durable: bool,
-    /// Bytes that were read sequentially, up to the end of this request.
+    /// Bytes read sequentially up to the end of this request. 0 if the disk does not read ahead, or
+    /// if this is not a read that continues an earlier one.
     pub(super) sequential_bytes: u64,
     /// Bytes that the request reads or writes.
     pub(super) bytes: u64,

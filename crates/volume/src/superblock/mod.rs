@@ -240,7 +240,7 @@ impl LockedSuperblock {
         &self.body.params
     }
 
-    /// The claimed slots in use.
+    /// The slots that are in use, as this superblock claims.
     pub fn unauthenticated_slots(&self) -> Vec<SlotInfo> {
         self.body.slots.list()
     }

@@ -1,5 +1,5 @@
-//! Tampering with the store and the client's directory: the volume names it, never returns wrong
-//! data, and works again once the bytes are restored.
+//! Tampering with the store and the client's directory: the volume reports the tampering, never
+//! returns wrong data, and works again once the bytes are restored.
 
 use std::collections::BTreeSet;
 

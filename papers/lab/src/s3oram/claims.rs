@@ -481,8 +481,8 @@ mod tests {
         assert_eq!(claim("Onion ORAM").verdict(), Verdict::Open);
     }
 
-    /// Compares the fraction of bytes with a value computed by hand, for H = 9 and blocks of 512
-    /// KiB.
+    /// Compares the share of the query and the matrices in all bytes with a value computed by hand,
+    /// for H = 9 and blocks of 512 KiB.
     #[test]
     fn query_and_matrices_match_a_count_by_hand() {
         let tree = Scheme::tree(Scheme::Published, DATABASE / u64::from(512 * KIB)).unwrap();

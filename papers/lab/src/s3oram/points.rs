@@ -250,8 +250,8 @@ pub struct Measured {
     pub access_bytes: [f64; 2],
     /// Bytes of an eviction's messages to and from the servers, in this order.
     pub eviction_bytes: [f64; 2],
-    /// The times of files in the pattern of an access, and of an eviction. Results of earlier
-    /// versions lack this field.
+    /// The times of file reads and writes: first in the pattern of an access, then in that of an
+    /// eviction. Results of earlier versions lack this field.
     #[serde(default)]
     pub files: [Files; 2],
 }

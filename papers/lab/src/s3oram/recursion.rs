@@ -2,7 +2,7 @@
 //!
 //! The paper gives no number for this cost. This module computes it for trees that are evicted
 //! often, for two clients. The first is not durable, and sends each write with the request to the
-//! next tree. It is not implemented: the shapes of the trees determine its cost. The second is a
+//! next tree. This client is not implemented; its cost follows from the shapes of the trees. The second is a
 //! volume: each message is for one tree, all servers report the contents of slots, and blocks of
 //! the map are sealed.
 

@@ -108,7 +108,7 @@ impl Past {
     }
 }
 
-/// The data of a read or write on the bus: from clock `start` to before `end`.
+/// The data of a read or write on the bus: the clocks `start..end`.
 struct Burst {
     start: Clock,
     end: Clock,

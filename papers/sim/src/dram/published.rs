@@ -4,8 +4,8 @@
 //! differ from each other, so a [`Cell`] accepts their spread plus a tolerance: 2 % for streams, 5
 //! % for random loads, 3 clocks for unloaded reads.
 //!
-//! The part does not fix the address order, and the windows and marks of the scheduler (see
-//! [`Queues`](super::Queues)). Here rows come first, so a stream fills a row of each bank in turn.
+//! A data sheet fixes neither the address order nor the scheduler's windows and marks (see
+//! [`Queues`](super::Queues)), so the file chooses them. Rows come first, so a stream fills a row of each bank in turn.
 //! Channels come last, so the stream uses all of them. The windows (64 each) and the marks (40, 20)
 //! are USIMM's. Rows stay open after an access.
 

@@ -74,7 +74,7 @@ impl WatchedOram {
         self.oram.depth() + 2
     }
 
-    /// Serves a request for a data block. `coming` are the following requests.
+    /// Serves a request for a data block. `coming` holds the requests after this one.
     pub(super) fn serve(&mut self, block: u64, coming: &VecDeque<u64>) -> Result<(), SimError> {
         // The path of a level is known once the position-map block above it is in its final place.
         // So paths are prefetched level by level, as a request comes closer.

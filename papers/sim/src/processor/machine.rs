@@ -156,7 +156,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         self.write_back_room.release(at);
     }
 
-    /// Stops retirement from cycle `from` to before `until`, while a path is read. Calls must be in
+    /// Stops retirement in the cycles `from..until`, while a path is read. Calls must be in
     /// order of time, and before [`Self::next`] with a horizon of `from` or later.
     ///
     /// # Panics

@@ -64,7 +64,7 @@ pub(super) struct Pipeline {
     stops: VecDeque<Stop>,
 }
 
-/// A period in which no instruction retires: from cycle `from` to before `until`.
+/// A period in which no instruction retires: the cycles `from..until`.
 #[derive(Clone, Copy, Debug)]
 struct Stop {
     from: Cycle,
@@ -122,7 +122,7 @@ impl Pipeline {
         }
     }
 
-    /// Stops retirement from cycle `from` to before `until`. `from` must be past all horizons so
+    /// Stops retirement in the cycles `from..until`. `from` must be past all horizons so
     /// far.
     pub(super) fn stop(&mut self, from: Cycle, until: Cycle) {
         assert!(self.can_stop, "paths do not stop the retirement of this processor");

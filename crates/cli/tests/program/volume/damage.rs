@@ -1,4 +1,4 @@
-//! Tests of storage and of client's directories that are damaged, old, or from another volume. Each
+//! Tests of storage and client directories that are damaged, old, or from another volume. Each
 //! case has its own error, and nothing is lost once the good bytes are restored.
 
 use std::fs;

@@ -168,8 +168,9 @@ where
     S: Scheme,
     R: CryptoRng,
 {
-    /// Takes the block of a line out of the small tree, copies it to `block`, and frees the line.
-    /// The line must hold a block. Returns whether the small tree had the block.
+    /// Takes the block of an occupied line out of the small tree, copies it to `block`, and frees
+    /// the line. Returns `false` if the small tree lacks the block, which happens only if storage
+    /// has lost it; `block` is then zeros.
     fn take_small(&mut self, line: LineId, block: &mut [u8]) -> Result<bool, Error> {
         let from = self.array.tag(line).expect("the block is in the array").leaf;
         let trees = self.main.as_mut();

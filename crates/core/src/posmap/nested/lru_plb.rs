@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::geometry::Leaf;
 
-/// A position-map block on the client. Secret; wiped when dropped.
+/// A position-map block on the client. Secret; its bytes are wiped when dropped.
 pub(crate) struct PlbBlock {
     pub(crate) address: u64,
     /// The leaf to which the block is mapped. Storage has not yet seen an access to the block on

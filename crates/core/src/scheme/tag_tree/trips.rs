@@ -33,8 +33,8 @@ impl PathTrips for TagTree {
         }
     }
 
-    /// Prefetches the buckets below the first [`CACHED_LEVELS`] levels, the deepest first. A cache
-    /// probably holds the buckets near the root.
+    /// Prefetches the buckets of the path to `leaf` below the first [`CACHED_LEVELS`] levels, the
+    /// deepest first. A cache probably holds the buckets near the root.
     fn prefetch(&mut self, leaf: Leaf) {
         let slots: &[Slot] = self.slots.bytes().as_chunks().0;
         for level in self.layout.levels.iter().skip(CACHED_LEVELS).rev() {

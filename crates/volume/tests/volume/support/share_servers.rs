@@ -58,7 +58,8 @@ impl Hosts {
         self.added.lock().unwrap()[i] = added;
     }
 
-    /// Changes all leaves on all servers, as if one server had dealt a product plus this value.
+    /// XORs `added` into every byte of the leaves on all servers. The effect is that of an eviction
+    /// in which one dealer adds a multiple of this value to its product.
     pub(crate) fn spoil_leaves(&self, added: u8) {
         for folder in &self.folders {
             let leaves: Vec<_> = folder.content("leaves").iter().map(|byte| byte ^ added).collect();

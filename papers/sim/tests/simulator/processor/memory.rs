@@ -40,7 +40,7 @@ pub(crate) struct TurnResult {
     pub(crate) at: Cycle,
     /// The number of the answered fetch; `None` if a write-back is accepted.
     pub(crate) answers: Option<usize>,
-    /// A stop of retirement, from the first cycle to before the second.
+    /// A stop of retirement, from the first cycle up to, but not including, the second.
     pub(crate) stop: Option<[Cycle; 2]>,
 }
 

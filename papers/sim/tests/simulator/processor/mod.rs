@@ -148,8 +148,8 @@ proptest! {
         }
     }
 
-    /// Compares runs with the literal model if retirement stops each time that memory serves a
-    /// request, as it does during the paths of an ORAM.
+    /// Compares runs with the literal model if each request that memory serves stops retirement, as
+    /// the paths of an ORAM do.
     #[test]
     fn retirement_stops_when_requested(
         spec in specs(),
