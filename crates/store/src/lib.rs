@@ -52,6 +52,7 @@
 //! | `failure` | the error that makes a composite store refuse all later calls |
 //! | `striped` | [`StripedStore`]: a trip over several stores in parallel |
 //! | [`striping`] | distributes levels over members, and checks that members belong together |
+//! | [`objects`] | engines of named objects that are written once |
 //! | [`remote_location`], [`connector`] | the location of a server, and connections to it |
 //! | [`remote`] | [`RemoteStore`]: a store on a server |
 //! | `worker` | the thread of each member of a stripe |
@@ -69,6 +70,7 @@ mod header;
 pub mod location;
 mod look_ahead;
 mod medium;
+pub mod objects;
 pub mod opener;
 mod pending;
 pub mod remote;
