@@ -10,6 +10,7 @@ use oblivio_core::{Layout, LayoutKind};
 use sha2::{Digest, Sha256};
 
 use crate::error::{OpenError, OpenErrorKind};
+use crate::fields::Fields;
 
 /// The number of bytes of one copy of the header.
 pub const HEADER_BYTES: usize = 64 << 10;
@@ -112,9 +113,17 @@ pub fn encode(shapes: &[TreeShape]) -> Result<Vec<u8>, OpenError> {
         header.extend(number.to_le_bytes());
     }
     header.extend(container.bytes.to_le_bytes());
-    header.extend((shapes.len() as u64).to_le_bytes());
+    encode_shapes(&mut header, shapes);
+    header.resize(HEADER_BYTES - CHECKSUM_BYTES, 0);
+    header.extend(checksum(&header));
+    Ok(header)
+}
+
+/// Appends the shapes of trees: their number, and for each its levels.
+pub(crate) fn encode_shapes(bytes: &mut Vec<u8>, shapes: &[TreeShape]) {
+    bytes.extend((shapes.len() as u64).to_le_bytes());
     for shape in shapes {
-        header.extend((shape.level_count() as u64).to_le_bytes());
+        bytes.extend((shape.level_count() as u64).to_le_bytes());
         for level in shape.levels() {
             let LevelShape {
                 // Every field, in the order of the format.
@@ -127,13 +136,10 @@ pub fn encode(shapes: &[TreeShape]) -> Result<Vec<u8>, OpenError> {
             } = *level;
             let slots = u64::from(slots);
             for number in [buckets, slots, header_bytes, slots_offset, slot_bytes, bucket_bytes] {
-                header.extend(number.to_le_bytes());
+                bytes.extend(number.to_le_bytes());
             }
         }
     }
-    header.resize(HEADER_BYTES - CHECKSUM_BYTES, 0);
-    header.extend(checksum(&header));
-    Ok(header)
 }
 
 /// Parses the shapes from one copy of the header, which is untrusted.
@@ -149,8 +155,8 @@ pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, OpenError> {
              directory",
         ));
     }
-    let mut fields = Fields(&copy[MAGIC.len()..]);
-    let version = fields.u32()?;
+    let mut fields = Fields::new(&copy[MAGIC.len()..]);
+    let version = fields.u32().ok_or_else(damaged)?;
     if version != VERSION {
         return Err(OpenError::new(
             OpenErrorKind::UnknownVersion,
@@ -159,11 +165,12 @@ pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, OpenError> {
             ),
         ));
     }
-    if [fields.u32()?, fields.u32()?, fields.u32()?] != PARAMETERS {
+    let parameters = [fields.u32(), fields.u32(), fields.u32()];
+    if parameters != PARAMETERS.map(Some) {
         return Err(damaged());
     }
-    let _bytes = fields.u64()?;
-    let shapes = decode_shapes(&mut fields)?;
+    let _bytes = fields.u64();
+    let shapes = decode_shapes(&mut fields).ok_or_else(damaged)?;
     // Shapes determine the header. So this comparison also checks the checksum, the file's length,
     // and the padding between the numbers and the checksum.
     match encode(&shapes) {
@@ -174,50 +181,27 @@ pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, OpenError> {
 
 const PARAMETERS: [u32; 3] = [STRIPED, SECTOR_BYTES as u32, PAGE_BYTES as u32];
 
-fn decode_shapes(fields: &mut Fields<'_>) -> Result<Vec<TreeShape>, OpenError> {
+/// Parses shapes as [`encode_shapes`] writes them, without checking that a store can hold them.
+pub(crate) fn decode_shapes(fields: &mut Fields<'_>) -> Option<Vec<TreeShape>> {
     let trees = fields.count(TREES_MAX)?;
-    let mut shapes = Vec::with_capacity(trees);
-    for _ in 0..trees {
-        let levels = fields.count(LEVELS_MAX)?;
-        let levels: Result<_, _> = (0..levels).map(|_| decode_level(fields)).collect();
-        shapes.push(TreeShape::new(levels?));
-    }
-    Ok(shapes)
+    (0..trees).map(|_| decode_shape(fields)).collect()
 }
 
-fn decode_level(fields: &mut Fields<'_>) -> Result<LevelShape, OpenError> {
-    Ok(LevelShape {
+fn decode_shape(fields: &mut Fields<'_>) -> Option<TreeShape> {
+    let levels = fields.count(LEVELS_MAX)?;
+    let levels: Option<_> = (0..levels).map(|_| decode_level(fields)).collect();
+    levels.map(TreeShape::new)
+}
+
+fn decode_level(fields: &mut Fields<'_>) -> Option<LevelShape> {
+    Some(LevelShape {
         buckets: fields.u64()?,
-        slots: u16::try_from(fields.u64()?).map_err(|_| damaged())?,
+        slots: u16::try_from(fields.u64()?).ok()?,
         header_bytes: fields.u64()?,
         slots_offset: fields.u64()?,
         slot_bytes: fields.u64()?,
         bucket_bytes: fields.u64()?,
     })
-}
-
-/// The unread part of a header. Reading past its end is an error.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn array<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], OpenError> {
-        let (field, rest) = self.0.split_first_chunk().ok_or_else(damaged)?;
-        self.0 = rest;
-        Ok(*field)
-    }
-
-    fn u32(&mut self) -> Result<u32, OpenError> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, OpenError> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    fn count(&mut self, max: usize) -> Result<usize, OpenError> {
-        let count = usize::try_from(self.u64()?).ok();
-        count.filter(|count| *count <= max).ok_or_else(damaged)
-    }
 }
 
 /// Checks that the parts of a bucket are within the bucket, in order, and do not overlap. A level

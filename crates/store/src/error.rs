@@ -31,6 +31,9 @@ pub enum OpenErrorKind {
     /// The named stores are not exactly the members of one stripe in their order, or a single
     /// member of a stripe was named.
     WrongMembers,
+    /// The service breaks a rule that the store relies on, such as creating an object only once.
+    /// Nothing was created.
+    Unsuitable,
     /// The storage does not support direct I/O.
     DirectRefused,
     /// The client's key for a server is missing or unusable.

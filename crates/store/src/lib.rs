@@ -42,6 +42,7 @@
 //! | [`location`] | storage locations as people write them |
 //! | [`opener`] | creates and opens storage at a location |
 //! | [`container`] | the encoding of the file's header |
+//! | `fields` | reads numbers from untrusted bytes |
 //! | `header` | reads, writes and repairs the copies of the header |
 //! | `store` | [`FileStore`]: turns trips of pieces into few, long requests |
 //! | `file_layout` | the position of a piece in the file |
@@ -55,6 +56,8 @@
 //! | [`objects`] | engines of named objects that are written once |
 //! | [`remote_location`], [`connector`] | the location of a server, and connections to it |
 //! | [`remote`] | [`RemoteStore`]: a store on a server |
+//! | [`packed`] | [`PackedStore`]: buckets packed into objects that are written once |
+//! | `prefetched` | announced pieces of a remote store |
 //! | `worker` | the thread of each member of a stripe |
 //! | `buffer` | memory for direct I/O |
 //! | `syncer` | the thread that starts write-back before a flush |
@@ -65,6 +68,7 @@ pub mod container;
 mod error;
 mod failure;
 mod fetching;
+mod fields;
 mod file_layout;
 mod header;
 pub mod location;
@@ -72,7 +76,9 @@ mod look_ahead;
 mod medium;
 pub mod objects;
 pub mod opener;
+pub mod packed;
 mod pending;
+mod prefetched;
 pub mod remote;
 pub mod remote_location;
 mod store;
@@ -86,6 +92,7 @@ pub use failure::StoreFailure;
 pub use file_layout::absent;
 pub use location::{InvalidLocation, Location, Members, StoreKind, path_text};
 pub use opener::{BoxedStore, Condition, OpenedStore, Remnants, StoreOptions};
+pub use packed::{PackedMode, PackedOptions, PackedStore};
 pub use remote::{Connector, PendingComputation, RemoteMode, RemoteOptions, RemoteStore};
 pub use remote_location::{PORT, RemoteLocation};
 pub use store::{FileOptions, FileStore};

@@ -1,13 +1,17 @@
 //! Engines of named objects: byte strings that are created once and never overwritten.
 //!
-//! `PackedStore` keeps the buckets of a volume in such objects. An
+//! [`PackedStore`](crate::PackedStore) keeps the buckets of a volume in such objects. An
 //! engine moves bytes and knows nothing of their contents. ADR 21 of the repository explains the
 //! split, and what object stores and Redis really promise.
 //!
 //! | module | engine |
 //! |---|---|
 //! | `name` | names of objects |
+//! | [`memory`] | objects in memory, with faults drawn from a seed, for tests |
+//! | [`folder`] | one file per object in a directory |
 
+pub mod folder;
+pub mod memory;
 mod name;
 
 use std::ops::Range;

@@ -22,13 +22,11 @@
 //! | `request_table` | the table of requests, which checks every answer |
 //! | `frames` | encoded requests |
 //! | `unflushed` | written buckets that are not durable yet |
-//! | `prefetched` | announced pieces |
 
 mod backoff;
 mod connection;
 mod frames;
 mod opening;
-mod prefetched;
 mod request_table;
 mod session;
 mod unflushed;
@@ -50,9 +48,9 @@ use oblivio_wire::{FailureKind, OpenMode, Opened, Request};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::file_layout::{self, FileLayout};
 use crate::opener::{Condition, RETRY_FOR, RETRY_OPENING_FOR};
+use crate::prefetched::{PREFETCHED_BYTES_MAX, Prefetched};
 use frames::{Frame, LONGEST_PIECE_BYTES, WriteFrames, runs};
 use opening::{AuthenticatedLink, OpenFailure, check_name};
-use prefetched::{PREFETCHED_BYTES_MAX, Prefetched};
 use request_table::Awaited;
 use session::Session;
 use unflushed::UnflushedBuckets;

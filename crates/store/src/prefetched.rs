@@ -15,7 +15,7 @@ use oblivio_core::store::{Part, Piece, TreeId};
 /// announcements of a volume of 40 GiB with blocks of 4 KiB, and for a few paths of large blocks.
 pub(crate) const PREFETCHED_BYTES_MAX: usize = 32 << 20;
 
-pub(super) struct Prefetched {
+pub(crate) struct Prefetched {
     /// The requests, by number, the oldest first.
     reads: BTreeMap<u64, Read>,
     /// The announced parts of each bucket. A fast hash suffices: only this client chooses the keys,
@@ -51,14 +51,14 @@ struct AnnouncedPart {
 }
 
 /// A piece within the answer to a request.
-pub(super) struct PrefetchedPiece<'a> {
-    pub(super) number: u64,
-    pub(super) answer: &'a Bytes,
-    pub(super) start: usize,
+pub(crate) struct PrefetchedPiece<'a> {
+    pub(crate) number: u64,
+    pub(crate) answer: &'a Bytes,
+    pub(crate) start: usize,
 }
 
 impl Prefetched {
-    pub(super) fn new(bytes_max: usize) -> Self {
+    pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             reads: BTreeMap::new(),
             pieces: HashMap::new(),
@@ -71,7 +71,7 @@ impl Prefetched {
 
     /// Announces a piece. Returns whether the caller must request the piece as a part of request
     /// `number`, because no earlier announcement of it is held.
-    pub(super) fn announce(&mut self, number: u64, piece: &Piece, bytes: usize) -> bool {
+    pub(crate) fn announce(&mut self, number: u64, piece: &Piece, bytes: usize) -> bool {
         if let Some(held) = self.held_mut(piece) {
             held.readers += 1;
             return false;
@@ -91,7 +91,7 @@ impl Prefetched {
     /// requests that are older than the newest request from which a piece was read, because the
     /// remaining pieces of older requests are unlikely to be read. Announced pieces are usually
     /// read in order, so newer requests stay.
-    pub(super) fn make_room(&mut self) -> bool {
+    pub(crate) fn make_room(&mut self) -> bool {
         while self.bytes > self.bytes_max
             && let Some(oldest) = self.reads.keys().next().copied()
             && oldest < self.last_read
@@ -102,29 +102,29 @@ impl Prefetched {
     }
 
     /// The number of the request that contains an announced piece; `None` if the piece is not held.
-    pub(super) fn request(&self, piece: &Piece) -> Option<u64> {
+    pub(crate) fn request(&self, piece: &Piece) -> Option<u64> {
         self.held(piece).map(|held| held.number)
     }
 
     /// Whether the store has not taken the answer to a request yet.
-    pub(super) fn lacks_answer(&self, number: u64) -> bool {
+    pub(crate) fn lacks_answer(&self, number: u64) -> bool {
         self.reads.get(&number).is_some_and(|read| read.answer.is_none())
     }
 
     /// Stores the answer to request `number`.
-    pub(super) fn answered(&mut self, number: u64, answer: Bytes) {
+    pub(crate) fn answered(&mut self, number: u64, answer: Bytes) {
         self.reads.entry(number).and_modify(|read| read.answer = Some(answer));
     }
 
     /// Finds a piece in the answers taken so far; `None` if it is in none of them.
-    pub(super) fn find(&self, piece: &Piece) -> Option<PrefetchedPiece<'_>> {
+    pub(crate) fn find(&self, piece: &Piece) -> Option<PrefetchedPiece<'_>> {
         let AnnouncedPart { number, start, .. } = *self.held(piece)?;
         let answer = self.reads.get(&number)?.answer.as_ref()?;
         Some(PrefetchedPiece { number, answer, start })
     }
 
     /// Records that a piece was read.
-    pub(super) fn was_read(&mut self, piece: &Piece) {
+    pub(crate) fn was_read(&mut self, piece: &Piece) {
         let Some(held) = self.held_mut(piece) else { return };
         held.readers -= 1;
         let (readers, number) = (held.readers, held.number);
@@ -136,12 +136,12 @@ impl Prefetched {
 
     /// Records that the bucket of a piece will be written. Drops the bucket's announced parts,
     /// because they become stale.
-    pub(super) fn is_written(&mut self, piece: &Piece) {
+    pub(crate) fn is_written(&mut self, piece: &Piece) {
         self.release((piece.tree, piece.bucket), |_| true);
     }
 
     /// Drops all pieces of a request.
-    pub(super) fn forget_read(&mut self, number: u64) {
+    pub(crate) fn forget_read(&mut self, number: u64) {
         let buckets = self.reads.get_mut(&number).map(|read| mem::take(&mut read.buckets));
         for bucket in buckets.unwrap_or_default() {
             self.release(bucket, |held| held.number == number);
@@ -150,7 +150,7 @@ impl Prefetched {
 
     /// Returns the requests that have lost all their pieces since the last call, so that the store
     /// can discard their answers.
-    pub(super) fn take_useless(&mut self) -> Vec<u64> {
+    pub(crate) fn take_useless(&mut self) -> Vec<u64> {
         mem::take(&mut self.useless)
     }
 
@@ -188,8 +188,13 @@ impl Prefetched {
 }
 
 impl<'a> PrefetchedPiece<'a> {
+    /// The first `bytes` bytes of the piece; `None` if the answer is too short.
+    pub(crate) fn get(&self, bytes: usize) -> Option<&'a [u8]> {
+        self.answer.get(self.start..)?.get(..bytes)
+    }
+
     /// The first `bytes` bytes of the piece.
-    pub(super) fn bytes(&self, bytes: usize) -> &'a [u8] {
+    pub(crate) fn bytes(&self, bytes: usize) -> &'a [u8] {
         &self.answer[self.start..][..bytes]
     }
 }

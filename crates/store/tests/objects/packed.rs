@@ -1,0 +1,72 @@
+//! Tests of the store over objects, on engines that need no service.
+
+use oblivio_conformance::{check_durable_store, check_store};
+use oblivio_core::store::TreeShape;
+use oblivio_store::objects::folder::FolderObjects;
+use oblivio_store::objects::memory::{Faults, MemoryService};
+use oblivio_store::{PackedMode, PackedOptions, PackedStore};
+
+/// Sizes of chunks, from one entry to many, and with and without small trees.
+fn options() -> impl Iterator<Item = PackedOptions> {
+    let sizes = [(1, 0), (300, 0), (1000, 400), (1 << 20, 0), (1 << 20, 1 << 20)];
+    sizes.into_iter().map(|(chunk_bytes, small_bytes_max)| {
+        PackedOptions::default().with_chunk_bytes(chunk_bytes).with_small_bytes_max(small_bytes_max)
+    })
+}
+
+fn create(service: &MemoryService, shapes: &[TreeShape], options: &PackedOptions) -> PackedStore {
+    PackedStore::create(Box::new(service.client()), shapes, options).unwrap()
+}
+
+fn reopen(service: &MemoryService, options: &PackedOptions) -> PackedStore {
+    PackedStore::open(Box::new(service.client()), PackedMode::Write, options).unwrap().0
+}
+
+/// Runs the conformance suite on stores over services in memory.
+fn check(options: &PackedOptions, faults: Faults) {
+    let service = std::cell::RefCell::new(MemoryService::new(0));
+    let mut seed = 0;
+    check_durable_store(
+        |shapes| {
+            seed += 1;
+            let next = MemoryService::new(seed);
+            next.set_faults(faults);
+            let store = create(&next, shapes, options);
+            *service.borrow_mut() = next;
+            store
+        },
+        |store| {
+            drop(store);
+            reopen(&service.borrow(), options)
+        },
+    );
+}
+
+#[test]
+fn conforms_on_a_service_without_faults() {
+    options().for_each(|options| check(&options, Faults::default()));
+}
+
+#[test]
+fn conforms_in_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = PackedOptions::default().with_chunk_bytes(500).with_small_bytes_max(0);
+    let made = std::cell::Cell::new(0);
+    let open =
+        |number: u32| FolderObjects::create(&folder.path().join(number.to_string())).unwrap();
+    check_durable_store(
+        |shapes| {
+            made.set(made.get() + 1);
+            PackedStore::create(Box::new(open(made.get())), shapes, &options).unwrap()
+        },
+        |store| {
+            drop(store);
+            let objects = Box::new(open(made.get()));
+            PackedStore::open(objects, PackedMode::Write, &options).unwrap().0
+        },
+    );
+    check_store(|shapes| {
+        made.set(made.get() + 1);
+        PackedStore::create(Box::new(open(made.get())), shapes, &options).unwrap()
+    });
+}
