@@ -107,6 +107,7 @@ impl From<OpenErrorKind> for ErrorKind {
             | OpenErrorKind::InvalidShapes
             | OpenErrorKind::WrongMembers
             | OpenErrorKind::NoCredential
+            | OpenErrorKind::Unsuitable
             | OpenErrorKind::DirectRefused => Self::Input,
             OpenErrorKind::UnknownVersion => Self::UnknownVersion,
             OpenErrorKind::Damaged | OpenErrorKind::Truncated => Self::Tampered,

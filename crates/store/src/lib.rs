@@ -54,6 +54,7 @@
 //! | `striped` | [`StripedStore`]: a trip over several stores in parallel |
 //! | [`striping`] | distributes levels over members, and checks that members belong together |
 //! | [`objects`] | engines of named objects that are written once |
+//! | [`objects_location`] | locations of engines, and the stores there |
 //! | [`remote_location`], [`connector`] | the location of a server, and connections to it |
 //! | [`remote`] | [`RemoteStore`]: a store on a server |
 //! | [`packed`] | [`PackedStore`]: buckets packed into objects that are written once |
@@ -75,6 +76,7 @@ pub mod location;
 mod look_ahead;
 mod medium;
 pub mod objects;
+pub mod objects_location;
 pub mod opener;
 pub mod packed;
 mod pending;
@@ -91,6 +93,7 @@ pub use error::{OpenError, OpenErrorKind};
 pub use failure::StoreFailure;
 pub use file_layout::absent;
 pub use location::{InvalidLocation, Location, Members, StoreKind, path_text};
+pub use objects_location::{Engine, ObjectsLocation};
 pub use opener::{BoxedStore, Condition, OpenedStore, Remnants, StoreOptions};
 pub use packed::{PackedMode, PackedOptions, PackedStore};
 pub use remote::{Connector, PendingComputation, RemoteMode, RemoteOptions, RemoteStore};

@@ -6,6 +6,7 @@
 //! | `file:disk.obl` | the same: a literal path follows `file:` |
 //! | `file:///srv/my%20disk.obl` | the file with that absolute path, percent-decoded |
 //! | `oblivio+tls://host/disk?server=KEY&key=FILE` | a volume on a server: [`RemoteLocation`] |
+//! | `folder:objects`, `folder:///srv/objects` | a directory with one file per object |
 //! | `stripe:a.obl,file:///srv/b.obl` | a store striped over these members, in that order |
 //! | any other `scheme://…` | refused; never a file of that name |
 //!
@@ -28,6 +29,7 @@ use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
+use crate::objects_location::{Engine, FOLDER, ObjectsLocation};
 use crate::remote_location::{self, RemoteLocation};
 use crate::striping::{MEMBERS_MAX, MEMBERS_MIN};
 
@@ -41,6 +43,8 @@ pub enum Location {
     File(PathBuf),
     /// A volume on a bucket server.
     Remote(Box<RemoteLocation>),
+    /// A store over named objects.
+    Objects(Box<ObjectsLocation>),
     /// A stripe over several stores: its members, in order.
     Stripe(Members),
 }
@@ -113,6 +117,8 @@ pub enum StoreKind {
     File,
     /// A volume on a bucket server.
     Remote,
+    /// Named objects that are written once.
+    Objects(Engine),
     /// A stripe over several stores.
     Stripe {
         /// The number of members.
@@ -129,13 +135,14 @@ pub enum StoreKind {
 
 impl StoreKind {
     /// The kinds of storage that are a single file or server, and not a set of them.
-    pub const ALL: [Self; 2] = [Self::File, Self::Remote];
+    pub const ALL: [Self; 3] = [Self::File, Self::Remote, Self::Objects(Engine::Folder)];
 
     /// The URL scheme of this kind; for a stripe, the prefix before the colon.
     pub fn scheme(self) -> &'static str {
         match self {
             Self::File => "file",
             Self::Remote => remote_location::SCHEME,
+            Self::Objects(engine) => engine.scheme(),
             Self::Stripe { .. } => "stripe",
             Self::Shares { .. } => SHARES,
         }
@@ -168,8 +175,13 @@ impl Location {
         match self {
             Self::File(path) => vec![path],
             Self::Remote(place) => vec![place.key()],
+            Self::Objects(place) => place.local_files(),
             Self::Stripe(Members(members)) => members.iter().flat_map(Self::local_files).collect(),
         }
+    }
+
+    fn in_folder(path: PathBuf) -> Self {
+        Self::Objects(Box::new(ObjectsLocation::Folder(path)))
     }
 
     /// The kind of storage.
@@ -177,6 +189,7 @@ impl Location {
         match self {
             Self::File(_) => StoreKind::File,
             Self::Remote(_) => StoreKind::Remote,
+            Self::Objects(place) => StoreKind::Objects(place.engine()),
             Self::Stripe(members) => StoreKind::Stripe { members: members.0.len() },
         }
     }
@@ -200,6 +213,7 @@ impl fmt::Display for Location {
                 path.display().fmt(f)
             }
             Self::Remote(place) => place.fmt(f),
+            Self::Objects(place) => place.fmt(f),
             Self::Stripe(members) => write!(f, "stripe:{}", members.names().join(",")),
         }
     }
@@ -235,6 +249,12 @@ impl fmt::Display for InList<'_> {
             Location::File(path) if path.to_str().is_none() => {
                 percent_encode(path.as_os_str().as_bytes(), NO_TEXT).to_string()
             }
+            Location::Objects(place)
+                if let Some(path) = place.folder()
+                    && path.to_str().is_none() =>
+            {
+                format!("folder:{}", percent_encode(path.as_os_str().as_bytes(), NO_TEXT))
+            }
             // A URL has its own escapes and no commas.
             Location::Remote(place) => place.to_string(),
             location => location.to_string().replace('%', "%25").replace(',', "%2C"),
@@ -262,6 +282,9 @@ impl InvalidLocation {
 /// The prefix of a literal path.
 const PATH_PREFIX: &[u8] = b"file:";
 
+/// The prefix of the path of a directory of objects.
+const FOLDER_PREFIX: &[u8] = b"folder:";
+
 /// The prefix of a list of members.
 const STRIPE_PREFIX: &[u8] = b"stripe:";
 
@@ -273,7 +296,10 @@ fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location
              `oblivio::Location`"
         ))),
         Some((scheme, rest)) => match StoreKind::of_scheme(scheme) {
-            Some(StoreKind::File) => file_of_url(rest),
+            Some(StoreKind::File) => path_of_url("file", rest).map(Location::File),
+            Some(StoreKind::Objects(Engine::Folder)) => {
+                path_of_url(FOLDER, rest).map(Location::in_folder)
+            }
             Some(StoreKind::Remote) => {
                 let place = RemoteLocation::parse(rest).map_err(InvalidLocation)?;
                 Ok(Location::Remote(Box::new(place)))
@@ -282,7 +308,13 @@ fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location
                 Err(InvalidLocation(unknown_scheme(scheme)))
             }
         },
-        None => file_of_path(&unescape(written.strip_prefix(PATH_PREFIX).unwrap_or(written))),
+        None => match written.strip_prefix(FOLDER_PREFIX) {
+            Some(path) => path_of(&unescape(path)).map(Location::in_folder),
+            None => {
+                let path = written.strip_prefix(PATH_PREFIX).unwrap_or(written);
+                path_of(&unescape(path)).map(Location::File)
+            }
+        },
     }
 }
 
@@ -297,28 +329,27 @@ fn split_url(written: &[u8]) -> Option<(&str, &[u8])> {
     is_scheme.then(|| (scheme, &written[end + MARK.len()..]))
 }
 
-/// Parses a `file:` URL after `file://`: a host, which can only be this machine, and an absolute
-/// path (RFC 8089).
-fn file_of_url(rest: &[u8]) -> Result<Location, InvalidLocation> {
+/// Parses a URL with a local path after `scheme://`: a host, which can only be this machine, and an
+/// absolute path (RFC 8089).
+fn path_of_url(scheme: &str, rest: &[u8]) -> Result<PathBuf, InvalidLocation> {
     let path = rest.strip_prefix(b"localhost").unwrap_or(rest);
     if !path.starts_with(b"/") {
-        return Err(InvalidLocation(
-            "file:// needs an absolute path, such as file:///srv/disk.obl; write other paths \
-             without file://"
-                .into(),
-        ));
+        return Err(InvalidLocation(format!(
+            "{scheme}:// needs an absolute path, such as {scheme}:///srv/disk.obl; write other \
+             paths after {scheme}:, without //"
+        )));
     }
-    file_of_path(&percent_decode(path).collect::<Vec<_>>())
+    path_of(&percent_decode(path).collect::<Vec<_>>())
 }
 
-fn file_of_path(path: &[u8]) -> Result<Location, InvalidLocation> {
+fn path_of(path: &[u8]) -> Result<PathBuf, InvalidLocation> {
     if path.is_empty() {
         return Err(InvalidLocation("the path is empty; name a file".into()));
     }
     if path.contains(&0) {
         return Err(InvalidLocation("a path cannot contain a zero byte; remove the %00".into()));
     }
-    Ok(Location::File(OsString::from_vec(path.to_vec()).into()))
+    Ok(OsString::from_vec(path.to_vec()).into())
 }
 
 fn unknown_scheme(scheme: &str) -> String {

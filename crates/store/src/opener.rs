@@ -73,6 +73,7 @@ use crate::error::{OpenError, OpenErrorKind};
 use crate::location::{Location, Members, StoreKind};
 use crate::look_ahead::READ_AHEAD_BYTES_MAX;
 use crate::medium;
+use crate::packed::PackedStore;
 use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
 use crate::remote_location::RemoteLocation;
 use crate::store::{FileOptions, FileStore};
@@ -218,6 +219,7 @@ impl StoreKind {
         match self {
             // A server stores files.
             Self::File | Self::Remote => FileStore::bytes_needed(shapes),
+            Self::Objects(engine) => PackedStore::bytes_needed(shapes, &engine.options()),
             Self::Stripe { members } => {
                 let dealt = striping::distribute_levels(shapes, members, StripeName::default())?;
                 dealt.iter().map(|shapes| FileStore::bytes_needed(shapes)).sum()
@@ -228,16 +230,17 @@ impl StoreKind {
         }
     }
 
-    /// Maximum client memory, in bytes, that an open store of this kind needs for write-behind and
-    /// read-ahead. A trip longer than that needs more.
-    pub fn client_bytes_max(self) -> u64 {
+    /// Maximum client memory, in bytes, that an open store of this kind with trees of these shapes
+    /// needs for write-behind and read-ahead. A trip longer than that needs more.
+    pub fn client_bytes_max(self, shapes: &[TreeShape]) -> u64 {
         match self {
             Self::File => {
                 (FileOptions::default().write_behind_bytes_max + READ_AHEAD_BYTES_MAX) as u64
             }
             Self::Remote => RemoteStore::client_bytes_max(),
-            Self::Stripe { members } => members as u64 * Self::File.client_bytes_max(),
-            Self::Shares { servers, .. } => servers as u64 * Self::Remote.client_bytes_max(),
+            Self::Objects(engine) => PackedStore::client_bytes_max(shapes, &engine.options()),
+            Self::Stripe { members } => members as u64 * Self::File.client_bytes_max(shapes),
+            Self::Shares { servers, .. } => servers as u64 * Self::Remote.client_bytes_max(shapes),
         }
     }
 }
@@ -257,6 +260,7 @@ impl Location {
             Self::File(path) => {
                 Ok(Box::new(FileStore::create(path, shapes, &file_options(options))?))
             }
+            Self::Objects(place) => place.create(shapes, options),
             Self::Remote(place) => {
                 if options.direct {
                     return Err(no_direct());
@@ -304,6 +308,7 @@ impl Location {
                 Ok(OpenedStore { store: Box::new(store), condition })
             }
             Self::Remote(place) => open_remote(place, remote_mode(options)?, options),
+            Self::Objects(place) => place.open(options),
             Self::Stripe(members) => {
                 open_stripe(members, options.read_only, |member| member.open_as_it_is(options))
             }
@@ -344,7 +349,7 @@ impl Location {
     fn can_be_taken_over(&self) -> bool {
         match self {
             Self::File(_) => false,
-            Self::Remote(_) => true,
+            Self::Remote(_) | Self::Objects(_) => true,
             Self::Stripe(members) => members.list().iter().any(Self::can_be_taken_over),
         }
     }
@@ -353,6 +358,8 @@ impl Location {
         match self {
             // The lock detects other users.
             Self::File(_) => self.open_as_it_is(options),
+            // The options say that it is open only for reading.
+            Self::Objects(place) => place.open(options),
             Self::Remote(place) => open_remote(place, RemoteMode::Look, options),
             Self::Stripe(members) => {
                 open_stripe(members, true, |member| member.look_at_it(options))
@@ -382,6 +389,16 @@ impl Location {
                     false => Ok(()),
                 }
             }
+            Self::Objects(place) => match place.is_vacant()? {
+                true => Ok(()),
+                false => {
+                    let message = format!(
+                        "{place} holds objects already; choose another place, or remove them if \
+                         they are left of an interrupted creation (oblivio remove)"
+                    );
+                    Err(OpenError::new(OpenErrorKind::Exists, message))
+                }
+            },
             Self::Stripe(members) => check_all_vacant(members),
         }
     }
@@ -420,6 +437,7 @@ impl Location {
             Self::Remote(place) => {
                 RemoteStore::remove(connector::connector_for(place)?, place.name())
             }
+            Self::Objects(place) => place.remove(),
             // Removes as many members as possible.
             Self::Stripe(members) => {
                 members.list().iter().map(Self::remove).fold(Ok(()), Result::and)
@@ -435,7 +453,7 @@ impl Location {
     pub fn files_needed(&self, shapes: &[TreeShape]) -> Result<Vec<(&Path, u64)>, OpenError> {
         match self {
             Self::File(path) => Ok(vec![(path, FileStore::bytes_needed(shapes)?)]),
-            Self::Remote(_) => Ok(Vec::new()),
+            Self::Remote(_) | Self::Objects(_) => Ok(Vec::new()),
             Self::Stripe(members) => {
                 let mut files = Vec::new();
                 let dealt = striping::distribute_levels(
@@ -481,6 +499,7 @@ impl Location {
         match self {
             Self::File(path) => vec![path],
             Self::Remote(_) => Vec::new(),
+            Self::Objects(place) => place.folder().into_iter().collect(),
             Self::Stripe(members) => members.list().iter().flat_map(Self::files).collect(),
         }
     }
@@ -561,7 +580,12 @@ fn check_all_vacant(members: &Members) -> Result<(), OpenError> {
 fn check_apart(members: &Members) -> Result<(), OpenError> {
     let (mut seen, names) = (Vec::new(), members.names());
     for (member, name) in members.list().iter().zip(&names) {
-        let Location::File(path) = member else { continue };
+        let path = match member {
+            Location::File(path) => Some(&**path),
+            Location::Objects(place) => place.folder(),
+            Location::Remote(_) | Location::Stripe(_) => None,
+        };
+        let Some(path) = path else { continue };
         // A failure is reported when the file is opened.
         let Some(identity) = identity(path) else { continue };
         if let Some((_, other)) = seen.iter().find(|(known, _)| *known == identity) {

@@ -326,7 +326,8 @@ impl VolumePlan {
     /// bound while requests are in flight.
     fn bytes_on_their_way_max(&self) -> u64 {
         let of_blocks = BLOCKS_UNDER_WAY_MAX as u64 * u64::from(self.params.block_bytes);
-        self.kind.client_bytes_max() + of_blocks
+        let shapes = shapes(&self.params).unwrap_or_default();
+        self.kind.client_bytes_max(&shapes) + of_blocks
     }
 
     pub(crate) fn json(&self) -> Value {

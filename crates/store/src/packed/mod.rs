@@ -53,6 +53,8 @@ use oblivio_core::store::{
 use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::StoreFailure;
+use crate::container::Container;
+use crate::error::OpenError;
 use crate::file_layout;
 use crate::objects::{ObjectName, Objects, Ticket};
 use crate::prefetched::{PREFETCHED_BYTES_MAX, Prefetched};
@@ -187,6 +189,22 @@ impl PackedStore {
             places.saturating_mul(shape.bucket_bytes as u64)
         });
         bytes.sum::<u64>() + self.small.bytes().len() as u64
+    }
+
+    /// Bytes of storage for trees of these shapes once they are full. The trailers of chunks and the
+    /// heads take less than a hundredth of the buckets. Objects that wait for their deletion may
+    /// take as much again for a moment.
+    ///
+    /// # Errors
+    /// If no store can hold trees of these shapes.
+    pub(crate) fn bytes_needed(
+        shapes: &[TreeShape],
+        options: &PackedOptions,
+    ) -> Result<u64, OpenError> {
+        Container::new(shapes)?;
+        let trees: u128 = shapes.iter().map(TreeShape::tree_bytes).sum();
+        let bytes = u64::try_from(trees + trees / 100).unwrap_or(u64::MAX);
+        Ok(bytes.saturating_add(4 * options.chunk_bytes as u64))
     }
 
     /// Maximum client memory, in bytes, that an open store needs: two chunks for each level that is
