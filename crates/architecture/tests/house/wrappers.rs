@@ -10,12 +10,13 @@ const DENIES: &str = "#[deny(clippy::missing_trait_methods)]";
 
 /// Types that implement `BucketStore` without wrapping another store. The rule does not apply to
 /// them.
-const BASE_STORES: [&str; 8] = [
+const BASE_STORES: [&str; 9] = [
     "CrashStore",
     "FileStore",
     "MemoryImageStore",
     "MemoryStore",
     "Metered",
+    "PackedStore",
     "RemoteStore",
     "SharedStore",
     "StripedStore",

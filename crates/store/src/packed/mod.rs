@@ -191,9 +191,8 @@ impl PackedStore {
         bytes.sum::<u64>() + self.small.bytes().len() as u64
     }
 
-    /// Bytes of storage for trees of these shapes once they are full. The trailers of chunks and the
-    /// heads take less than a hundredth of the buckets. Objects that wait for their deletion may
-    /// take as much again for a moment.
+    /// Bytes of storage for trees of these shapes once they are full. Trailers of chunks and heads
+    /// take less than a hundredth of the buckets. Objects that wait for their deletion come on top.
     ///
     /// # Errors
     /// If no store can hold trees of these shapes.

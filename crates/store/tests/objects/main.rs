@@ -5,4 +5,5 @@
 mod contract;
 mod engines;
 mod packed;
+mod view;
 mod world;

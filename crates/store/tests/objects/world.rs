@@ -20,7 +20,7 @@ const PLACES: [u64; 3] = [5, 6, 8];
 /// The level of the first ring.
 const FIRST_LEVEL: u8 = 3;
 
-fn shapes() -> Vec<TreeShape> {
+pub(crate) fn shapes() -> Vec<TreeShape> {
     let tree = |bytes| {
         let places = [0; FIRST_LEVEL as usize].into_iter().chain(PLACES);
         TreeShape::new(places.map(|places| LevelShape::of_heads(places, bytes)).collect())
@@ -29,15 +29,31 @@ fn shapes() -> Vec<TreeShape> {
     vec![anchors, tree(BUCKET_BYTES), tree(8)]
 }
 
-fn options(loses: bool) -> PackedOptions {
+pub(crate) fn options(loses: bool) -> PackedOptions {
     PackedOptions::default()
         .with_chunk_bytes(4 * (BUCKET_BYTES + 8))
         .with_small_bytes_max(40)
         .with_unsynced_bytes_max(loses.then_some(1000))
 }
 
-fn piece(tree: u16, level: u8, index: u64) -> Piece {
+pub(crate) fn piece(tree: u16, level: u8, index: u64) -> Piece {
     Piece { tree: TreeId(tree), bucket: BucketId::new(level, index), part: Part::Whole }
+}
+
+/// The length of a bucket.
+pub(crate) fn bucket_bytes(piece: &Piece) -> usize {
+    match piece.tree.0 {
+        0 => 16,
+        1 => BUCKET_BYTES,
+        _ => 8,
+    }
+}
+
+/// The buckets that eviction `number` writes: one on each level, in two trees.
+pub(crate) fn eviction(number: u64) -> Vec<Piece> {
+    let levels = || (FIRST_LEVEL..).zip(PLACES);
+    let of_tree = |tree| levels().map(move |(level, places)| piece(tree, level, number % places));
+    of_tree(1).chain(of_tree(2)).collect()
 }
 
 /// What a store may contain: for each bucket the values that a read may return.
@@ -66,26 +82,17 @@ impl World {
         Self { service, coins, expected: Expected::default(), evictions: 0, loses }
     }
 
-    /// The buckets that an eviction writes: one on each level, in two trees.
+    /// The buckets that the next eviction writes.
     fn eviction(&mut self) -> Vec<Piece> {
-        let number = self.evictions;
         self.evictions += 1;
-        let levels = || (FIRST_LEVEL..).zip(PLACES);
-        let of_tree =
-            |tree| levels().map(move |(level, places)| piece(tree, level, number % places));
-        of_tree(1).chain(of_tree(2)).collect()
+        eviction(self.evictions - 1)
     }
 
     /// Writes `pieces`. Returns whether the store still works.
     fn write(&mut self, store: &mut PackedStore, pieces: &[Piece]) -> bool {
         let mut bytes = Vec::new();
         for piece in pieces {
-            let length = match piece.tree.0 {
-                0 => 16,
-                1 => BUCKET_BYTES,
-                _ => 8,
-            };
-            let value: Vec<u8> = (0..length).map(|_| self.coins.random()).collect();
+            let value: Vec<u8> = (0..bucket_bytes(piece)).map(|_| self.coins.random()).collect();
             bytes.extend(&value);
             self.expected.since_flush.entry(*piece).or_default().push(value);
         }
