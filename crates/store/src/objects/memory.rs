@@ -25,8 +25,8 @@ const PAGE_OBJECTS: usize = 100;
 pub struct Faults {
     /// Creations whose answer is lost. Half of them take effect.
     pub lost_answers: u32,
-    /// Creations of which only a part of the body arrives: zero bytes, half, or all but one byte. The
-    /// part becomes an object, and the answer is lost.
+    /// Creations of which only a part of the body arrives: zero bytes, half, or all but one byte.
+    /// The part becomes an object, and the answer is lost.
     pub torn_bodies: u32,
     /// Creations that take effect after their answer was lost, at a later request.
     pub late_creations: u32,
