@@ -3,6 +3,7 @@
 //! Exit status: 0 if nothing was lost, 1 if something was lost or a thread panicked, 2 if the tool
 //! itself failed.
 
+mod objects;
 mod plan;
 mod point;
 mod remote;

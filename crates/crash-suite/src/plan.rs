@@ -72,6 +72,16 @@ impl PointKind {
         (Self::StoreDies, 35),
     ];
 
+    /// Percentage of points per kind, for objects of a service. The service itself does not die, but
+    /// loses answers and parts of bodies at all points.
+    const OBJECTS_SHARES: [(Self, u64); 5] = [
+        (Self::Crash, 45),
+        (Self::CrashSplit, 15),
+        (Self::CrashInRecovery, 30),
+        (Self::Fail, 8),
+        (Self::FailEvery, 2),
+    ];
+
     /// Percentage of points per kind, for share servers.
     const SHARED_SHARES: [(Self, u64); 8] = [
         (Self::Crash, 12),
@@ -109,6 +119,7 @@ impl PointKind {
         match setup.storage {
             Storage::Local => &Self::SHARES,
             Storage::Remote => &Self::REMOTE_SHARES,
+            Storage::Objects { .. } => &Self::OBJECTS_SHARES,
             Storage::Shared { .. } => &Self::SHARED_SHARES,
         }
     }

@@ -8,6 +8,7 @@ mod scan;
 use oblivio_testkit::crash::small_volume::{Device, SmallVolume};
 use oblivio_testkit::crash::{Life, Loss, TrialOutcome};
 
+use crate::objects::ObjectService;
 use crate::remote::Remote;
 use crate::shares::{MissingAnswerPolicy, Servers};
 
@@ -26,6 +27,8 @@ pub(crate) enum Storage {
     Local,
     /// A bucket server.
     Remote,
+    /// Objects of a service, which may lose those that are not synced.
+    Objects { loses: bool },
     /// `servers` share servers.
     Shared { servers: u8, missing_answer_policy: MissingAnswerPolicy },
 }
@@ -39,6 +42,10 @@ impl Setup {
             Storage::Remote => {
                 let server = Remote::new(seed);
                 volume.run_over(lives, |store| server.connect(&store, &volume.shapes()))
+            }
+            Storage::Objects { loses } => {
+                let mut service = ObjectService::new(seed, loses);
+                volume.run_over(lives, |store| service.connect(store, &volume.shapes()))
             }
             Storage::Shared { servers, missing_answer_policy } => {
                 let servers = Servers::new(seed, servers, missing_answer_policy);
@@ -58,6 +65,11 @@ fn local(name: &'static str, volume: SmallVolume) -> Setup {
 /// Creates the setup of a volume stored on a bucket server.
 fn remote(name: &'static str, volume: SmallVolume) -> Setup {
     Setup { name, volume, storage: Storage::Remote }
+}
+
+/// Creates the setup of a volume stored in objects.
+fn objects(name: &'static str, loses: bool, volume: SmallVolume) -> Setup {
+    Setup { name, volume, storage: Storage::Objects { loses } }
 }
 
 fn scheduled(cache_blocks_max: u64, accesses: usize) -> Device {

@@ -4,7 +4,7 @@ use oblivio_testkit::crash::FailedSync;
 use oblivio_testkit::crash::small_volume::{Device, SmallVolume};
 use oblivio_volume::SyncMoves;
 
-use super::{Setup, local, remote, scheduled};
+use super::{Setup, local, objects, remote, scheduled};
 
 pub(super) fn setups(common: SmallVolume) -> Vec<Setup> {
     vec![
@@ -105,6 +105,14 @@ pub(super) fn setups(common: SmallVolume) -> Vec<Setup> {
         ),
         remote("remote-map-in-tree", common.with_map_in_tree()),
         remote("remote-fixed-rate", SmallVolume { device: scheduled(8, 5), ..common }),
+        objects("objects", false, common),
+        objects(
+            "objects-at-flush",
+            false,
+            SmallVolume { sync_moves: SyncMoves::AtFlush, tree_top_levels: 3, ..common },
+        ),
+        objects("objects-map-in-tree", false, common.with_map_in_tree()),
+        objects("objects-redis", true, common),
         local(
             "small-stash",
             SmallVolume { stash_blocks_max: 3, sync_moves: SyncMoves::AtFlush, ..common },

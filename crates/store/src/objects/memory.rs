@@ -254,8 +254,8 @@ impl MemoryObjects {
         }
     }
 
-    /// Decides what becomes of the requests in flight.
-    fn die(&mut self) {
+    /// Lets the client die: creations in flight take effect, take effect in part, or do not.
+    pub fn die(&mut self) {
         let mut service = self.service.lock();
         for (_, waiting) in self.waiting.drain(..) {
             let Waiting::Create(name, body) = waiting else { continue };
