@@ -87,6 +87,16 @@ impl Prefetched {
         true
     }
 
+    /// Adds a piece that was not announced, but that probably will be. Returns whether the caller
+    /// must request the piece as a part of request `number`. The first read of the piece drops it.
+    pub(crate) fn add_unannounced(&mut self, number: u64, piece: &Piece, bytes: usize) -> bool {
+        let is_new = self.announce(number, piece, bytes);
+        if let Some(held) = self.held_mut(piece) {
+            held.readers -= 1;
+        }
+        is_new
+    }
+
     /// Drops old requests until the latest request fits, and returns whether it fits. Drops only
     /// requests that are older than the newest request from which a piece was read, because the
     /// remaining pieces of older requests are unlikely to be read. Announced pieces are usually
@@ -126,7 +136,7 @@ impl Prefetched {
     /// Records that a piece was read.
     pub(crate) fn was_read(&mut self, piece: &Piece) {
         let Some(held) = self.held_mut(piece) else { return };
-        held.readers -= 1;
+        held.readers = held.readers.saturating_sub(1);
         let (readers, number) = (held.readers, held.number);
         self.last_read = self.last_read.max(number);
         if readers == 0 {

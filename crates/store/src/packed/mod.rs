@@ -29,9 +29,11 @@
 //! | `creation` | creates an object and finds out what exists after a lost answer |
 //! | `writing` | entries on their way into chunks, and flushes |
 //! | `reading` | gets of buckets |
+//! | `ahead` | recognizes trips that read streams in order |
 //! | `opening` | creation, opening, adoption of chunks that no head names, removal |
 //! | `probe` | tests whether a service keeps the contract of [`Objects`] |
 
+mod ahead;
 mod chunk;
 mod creation;
 mod head;
@@ -58,6 +60,7 @@ use crate::error::OpenError;
 use crate::file_layout;
 use crate::objects::{ObjectName, Objects, Ticket};
 use crate::prefetched::{PREFETCHED_BYTES_MAX, Prefetched};
+use ahead::Runs;
 use chunk::{Entries, StoreName};
 use head::{Geometry, PastSession, SessionName, TailRef};
 use index::{Index, Slot};
@@ -134,6 +137,7 @@ pub struct PackedStore {
     /// by session, stream and number of the chunk.
     tail_entries: HashMap<(u64, u16, u64), Entries>,
     prefetched: Prefetched,
+    runs: Runs,
     /// The tickets of the gets for prefetched pieces, by their number in `prefetched`.
     tickets: BTreeMap<u64, Ticket>,
     next_get: u64,

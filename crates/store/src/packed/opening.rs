@@ -7,6 +7,7 @@ use oblivio_core::{StoreError, StoreErrorKind};
 use rand::TryRng;
 use rand::rngs::SysRng;
 
+use super::ahead::Runs;
 use super::chunk::{Entries, FOOTER_BYTES, Section, StoreName, Trailer};
 use super::creation::{Created, create, get};
 use super::head::{
@@ -20,7 +21,7 @@ use super::{PackedOptions, PackedStore, Writer};
 use crate::StoreFailure;
 use crate::container::Container;
 use crate::error::{OpenError, OpenErrorKind};
-use crate::objects::{Listed, ObjectName, Objects, Prefix};
+use crate::objects::{Listed, ObjectName, Objects, Prefix, Synced};
 use crate::opener::Condition;
 use crate::prefetched::{PREFETCHED_BYTES_MAX, Prefetched};
 
@@ -106,6 +107,7 @@ impl PackedStore {
             state: None,
             tail_entries: HashMap::new(),
             prefetched: Prefetched::new(PREFETCHED_BYTES_MAX),
+            runs: Runs::default(),
             tickets: Default::default(),
             next_get: 1,
             buffer: Vec::new(),
@@ -264,9 +266,12 @@ impl PackedStore {
         writer.past_sessions.push(last);
         self.writer = Some(writer);
         for listed in adopted {
-            if !self.adopt(listed).map_err(reading)?
-                && let Some(writer) = &mut self.writer
-            {
+            // Retained first, so that an adopted chunk cannot disappear.
+            let is_kept = self.retain_unsynced(listed).map_err(reading)?;
+            if is_kept && self.adopt(listed).map_err(reading)? {
+                continue;
+            }
+            if let Some(writer) = &mut self.writer {
                 writer.unneeded.push(listed.name);
             }
         }
@@ -352,6 +357,30 @@ impl PackedStore {
             }
         }
         Ok(true)
+    }
+
+    /// Keeps a chunk of the last session in memory until the next sync, if the engine may lose it:
+    /// that session may have died before it synced. Creating it again lets the sync cover it.
+    /// Returns `false` if the chunk is cut off or already lost.
+    fn retain_unsynced(&mut self, listed: Listed) -> Result<bool, StoreError> {
+        let Self { objects, writer: Some(writer), .. } = self else { return Ok(true) };
+        if writer.unsynced_bytes_max.is_none() {
+            return Ok(true);
+        }
+        let Listed { name, bytes } = listed;
+        let Some(mut whole) = get(&mut **objects, name, 0..bytes)? else { return Ok(false) };
+        let footer = whole.len().checked_sub(FOOTER_BYTES).map(|start| whole.slice(start..));
+        let trailer = footer.and_then(|footer| Trailer::bytes_from(&footer));
+        let Some(data) = trailer.and_then(|trailer| whole.len().checked_sub(trailer)) else {
+            return Ok(false);
+        };
+        let trailer = whole.split_off(data);
+        let parts = vec![whole, trailer];
+        let created = create(&mut **objects, name, parts.clone())?;
+        if created == Created::Whole {
+            writer.unsynced.push((name, parts));
+        }
+        Ok(created == Created::Whole)
     }
 
     /// The trailer of an object; `None` if the object is cut off or damaged.
@@ -494,6 +523,7 @@ fn from_state(objects: Box<dyn Objects>, found: Found) -> Result<PackedStore, Op
         state: Some(state),
         tail_entries: HashMap::new(),
         prefetched: Prefetched::new(PREFETCHED_BYTES_MAX),
+        runs: Runs::default(),
         tickets: Default::default(),
         next_get: 1,
         buffer: Vec::new(),
@@ -552,13 +582,16 @@ fn create_fence(
 ) -> Result<u64, OpenError> {
     let fencing = |error| open_error("create a fence", error);
     let parts = vec![Bytes::from(encode_fence(store, session_name))];
-    let mut number = newest;
+    let mut number = newest + 1;
     for _ in 0..FENCES_MAX {
-        number += 1;
         let name = ObjectName::Head(number);
-        if create(objects, name, parts.clone()).map_err(fencing)? == Created::Whole {
-            objects.sync().map_err(fencing)?;
-            return Ok(number);
+        match create(objects, name, parts.clone()).map_err(fencing)? {
+            Created::Whole => match objects.sync().map_err(fencing)? {
+                Synced::Durable => return Ok(number),
+                // The fence may be lost: created again, under the same number.
+                Synced::MayHaveLost => {}
+            },
+            Created::Other => number += 1,
         }
     }
     let message = format!(

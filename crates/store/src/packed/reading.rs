@@ -12,9 +12,13 @@ use oblivio_core::{StoreError, StoreErrorKind};
 use super::PackedStore;
 use super::creation::{create, get, wrong_answer};
 use super::head::{HEAD_BYTES_MAX, Head};
+use super::index::Slot;
 use super::streams::Bucket;
 use super::writing::fenced;
 use crate::objects::{Answer, ObjectName, Prefix, Ticket};
+
+/// The number of entries that one get reads of a stream that is read in order: ten evictions.
+const ENTRIES_AHEAD: u64 = 10;
 
 /// A requested bucket in storage.
 struct Located {
@@ -35,13 +39,28 @@ struct Get {
 impl PackedStore {
     /// Requests announced buckets, so that a later read finds them.
     pub(super) fn announce(&mut self, pieces: &[Piece]) {
+        let slots = self.slots_of(pieces);
+        let is_run = self.runs.add(slots);
+        self.request(pieces, is_run);
+    }
+
+    /// Requests buckets that are neither in memory nor requested. If the trip is part of a run, also
+    /// requests the entries behind those that are requested now.
+    fn request(&mut self, pieces: &[Piece], is_run: bool) {
+        let mut all = pieces.to_vec();
         let mut located = Vec::new();
         for (i, piece) in pieces.iter().enumerate() {
             let Some(bucket) = self.streams.bucket(piece) else { continue };
             if self.prefetched.request(piece).is_some() {
                 self.prefetched.announce(self.next_get, piece, bucket.bytes);
-            } else {
-                located.extend(self.locate(i, bucket));
+            } else if let Some(found) = self.locate(i, bucket) {
+                located.push(found);
+            }
+        }
+        if is_run {
+            let requested: Vec<_> = located.iter().map(|it| pieces[it.piece]).collect();
+            for slot in self.slots_of(&requested) {
+                self.add_entries_behind(slot, &mut all, &mut located);
             }
         }
         let first = self.next_get;
@@ -49,13 +68,17 @@ impl PackedStore {
         let gets = gets_of(located, &mut repeated);
         for (number, get) in (first..).zip(&gets) {
             for i in &get.pieces {
-                let Some(bucket) = self.streams.bucket(&pieces[*i]) else { continue };
-                self.prefetched.announce(number, &pieces[*i], bucket.bytes);
+                let Some(bucket) = self.streams.bucket(&all[*i]) else { continue };
+                if *i < pieces.len() {
+                    self.prefetched.announce(number, &all[*i], bucket.bytes);
+                } else {
+                    self.prefetched.add_unannounced(number, &all[*i], bucket.bytes);
+                }
             }
         }
         for i in repeated {
-            let Some(bucket) = self.streams.bucket(&pieces[i]) else { continue };
-            self.prefetched.announce(first, &pieces[i], bucket.bytes);
+            let Some(bucket) = self.streams.bucket(&all[i]) else { continue };
+            self.prefetched.announce(first, &all[i], bucket.bytes);
         }
         self.next_get += gets.len() as u64;
         if self.prefetched.make_room() {
@@ -68,6 +91,36 @@ impl PackedStore {
         self.forget_useless_gets();
     }
 
+    /// Adds the buckets in the slots behind `slot`, as far as they are in storage and not requested.
+    fn add_entries_behind(&self, slot: Slot, all: &mut Vec<Piece>, located: &mut Vec<Located>) {
+        let Some(stream) = self.streams.get(slot.stream) else { return };
+        let behind = slot.number.saturating_add(1)..slot.number.saturating_add(ENTRIES_AHEAD);
+        for column in &stream.columns {
+            let Slot { session, stream, .. } = slot;
+            for (place, _) in self.index.buckets_in(session, stream, *column, behind.clone()) {
+                let piece = self.streams.piece(*column, place);
+                let Some(bucket) = self.streams.bucket(&piece) else { continue };
+                if self.prefetched.request(&piece).is_none()
+                    && let Some(found) = self.locate(all.len(), bucket)
+                {
+                    all.push(piece);
+                    located.push(found);
+                }
+            }
+        }
+    }
+
+    /// The slots of the buckets of a trip, each once.
+    fn slots_of(&self, pieces: &[Piece]) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = Vec::new();
+        for piece in pieces {
+            let bucket = self.streams.bucket(piece);
+            let slot = bucket.and_then(|bucket| self.index.get(bucket.column, bucket.place));
+            slots.extend(slot.filter(|slot| !slots.contains(slot)));
+        }
+        slots
+    }
+
     /// Reads the buckets of a trip into the buffer.
     pub(super) fn read_buckets(
         &mut self,
@@ -75,6 +128,14 @@ impl PackedStore {
         buckets: &[Bucket],
     ) -> Result<(), StoreError> {
         self.place(buckets);
+        if pieces.iter().zip(buckets).any(|(piece, bucket)| {
+            self.prefetched.request(piece).is_none() && self.locate(0, *bucket).is_some()
+        }) {
+            let slots = self.slots_of(pieces);
+            if self.runs.add(slots) {
+                self.request(pieces, true);
+            }
+        }
         let mut located = Vec::new();
         for (i, (piece, bucket)) in pieces.iter().zip(buckets).enumerate() {
             let span = self.spans[i];
@@ -232,8 +293,8 @@ impl PackedStore {
         Ok(())
     }
 
-    /// Reads a part of an object. If the engine has lost the object since it was created, creates
-    /// it again.
+    /// Reads a part of an object. If the engine has lost the object before a sync, creates it again
+    /// from memory.
     fn get_created(
         &mut self,
         name: ObjectName,
@@ -246,13 +307,11 @@ impl PackedStore {
             let found = writer.unsynced.iter().find(|(unsynced, _)| *unsynced == name);
             found.map(|(_, parts)| parts.clone())
         });
-        match unsynced {
-            Some(parts) => {
-                create(&mut *self.objects, name, parts)?;
-                get(&mut *self.objects, name, bytes)
-            }
-            None => Ok(None),
-        }
+        let Some(parts) = unsynced else { return Ok(None) };
+        let whole = Bytes::from(parts.concat());
+        create(&mut *self.objects, name, parts)?;
+        let range = (bytes.start as usize).min(whole.len())..(bytes.end as usize).min(whole.len());
+        Ok(Some(whole.slice(range)))
     }
 }
 

@@ -6,7 +6,8 @@
 //! ranged get reads all of it. Which streams exist follows from the write trips.
 
 use foldhash::{HashMap, HashMapExt as _};
-use oblivio_core::store::{Part, Piece, TreeShape};
+use oblivio_core::BucketId;
+use oblivio_core::store::{Part, Piece, TreeId, TreeShape};
 
 /// Maximum number of streams with several columns. Further sets of columns are split into single
 /// columns.
@@ -112,6 +113,12 @@ impl Streams {
         let shape = self.shapes.get(usize::from(tree))?;
         let is_there = usize::from(level) < shape.level_count();
         is_there.then(|| self.first_columns[usize::from(tree)] + usize::from(level))
+    }
+
+    /// The piece that is a whole bucket of a column.
+    pub(super) fn piece(&self, column: usize, place: u64) -> Piece {
+        let Column { tree, level, .. } = self.columns[column];
+        Piece { tree: TreeId(tree), bucket: BucketId::new(level, place), part: Part::Whole }
     }
 
     /// The stream of `columns`, which are in ascending order and have one level number. Adds the
