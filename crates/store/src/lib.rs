@@ -53,6 +53,7 @@
 //! | `failure` | the error that makes a composite store refuse all later calls |
 //! | `striped` | [`StripedStore`]: a trip over several stores in parallel |
 //! | [`striping`] | distributes levels over members, and checks that members belong together |
+//! | [`near`] | [`NearStore`](near::NearStore): a store with copies of its upper levels in a file |
 //! | [`objects`] | engines of named objects that are written once |
 //! | [`objects_location`] | locations of engines, and the stores there |
 //! | [`remote_location`], [`connector`] | the location of a server, and connections to it |
@@ -75,6 +76,7 @@ mod header;
 pub mod location;
 mod look_ahead;
 mod medium;
+pub mod near;
 pub mod objects;
 pub mod objects_location;
 pub mod opener;
@@ -93,7 +95,7 @@ pub use error::{OpenError, OpenErrorKind};
 pub use failure::StoreFailure;
 pub use file_layout::absent;
 pub use location::{InvalidLocation, Location, Members, StoreKind, path_text};
-pub use objects_location::{Engine, ObjectsLocation};
+pub use objects_location::{Engine, EngineLocation, NearFile, ObjectsLocation};
 pub use opener::{BoxedStore, Condition, OpenedStore, Remnants, StoreOptions};
 pub use packed::{PackedMode, PackedOptions, PackedStore};
 pub use remote::{Connector, PendingComputation, RemoteMode, RemoteOptions, RemoteStore};

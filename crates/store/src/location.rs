@@ -7,6 +7,7 @@
 //! | `file:///srv/my%20disk.obl` | the file with that absolute path, percent-decoded |
 //! | `oblivio+tls://host/disk?server=KEY&key=FILE` | a volume on a server: [`RemoteLocation`] |
 //! | `folder:objects`, `folder:///srv/objects` | a directory with one file per object |
+//! | `near:FILE,folder:objects` | the same, with copies of the upper levels in a local file |
 //! | `stripe:a.obl,file:///srv/b.obl` | a store striped over these members, in that order |
 //! | any other `scheme://…` | refused; never a file of that name |
 //!
@@ -29,7 +30,7 @@ use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
-use crate::objects_location::{Engine, FOLDER, ObjectsLocation};
+use crate::objects_location::{Engine, EngineLocation, FOLDER, NearFile, ObjectsLocation};
 use crate::remote_location::{self, RemoteLocation};
 use crate::striping::{MEMBERS_MAX, MEMBERS_MIN};
 
@@ -97,6 +98,9 @@ impl Members {
             // Checked here because the commas of a `shares://` URL have already split it.
             if split_url(member).is_some_and(|(scheme, _)| is_of_shares(scheme)) {
                 return Err(shares_in_a_stripe());
+            }
+            if member.starts_with(NEAR_PREFIX) {
+                return Err(InvalidLocation("stripe: cannot contain near:".into()));
             }
             if member.is_empty() {
                 let message = format!("member {number} of the stripe has no path; name a file");
@@ -166,7 +170,11 @@ impl Location {
             Some(members) if split_url(bytes).is_none() => {
                 Members::parse(members).map(Self::Stripe)
             }
-            _ => parse(bytes, <[u8]>::to_vec),
+            _ => match bytes.strip_prefix(NEAR_PREFIX) {
+                // `near://…` looks like a URL, but no such URL exists.
+                Some(rest) if !rest.starts_with(b"//") => parse_near(rest),
+                _ => parse(bytes, <[u8]>::to_vec),
+            },
         }
     }
 
@@ -181,7 +189,8 @@ impl Location {
     }
 
     fn in_folder(path: PathBuf) -> Self {
-        Self::Objects(Box::new(ObjectsLocation::Folder(path)))
+        let engine = EngineLocation::Folder(path);
+        Self::Objects(Box::new(ObjectsLocation { engine, near: None }))
     }
 
     /// The kind of storage.
@@ -213,7 +222,15 @@ impl fmt::Display for Location {
                 path.display().fmt(f)
             }
             Self::Remote(place) => place.fmt(f),
-            Self::Objects(place) => place.fmt(f),
+            Self::Objects(place) => {
+                if let Some(NearFile { path, bytes_max }) = &place.near {
+                    let path = percent_encode(path.as_os_str().as_bytes(), NEAR_PATH);
+                    write!(f, "near:{path}")?;
+                    bytes_max.map_or(Ok(()), |bytes| write!(f, "?bytes={bytes}"))?;
+                    f.write_str(",")?;
+                }
+                place.engine.fmt(f)
+            }
             Self::Stripe(members) => write!(f, "stripe:{}", members.names().join(",")),
         }
     }
@@ -285,6 +302,12 @@ const PATH_PREFIX: &[u8] = b"file:";
 /// The prefix of the path of a directory of objects.
 const FOLDER_PREFIX: &[u8] = b"folder:";
 
+/// The prefix of a near file and the store that it belongs to.
+const NEAR_PREFIX: &[u8] = b"near:";
+
+/// The characters to escape in the path of a near file.
+const NEAR_PATH: &AsciiSet = &CONTROLS.add(b'%').add(b',').add(b'?');
+
 /// The prefix of a list of members.
 const STRIPE_PREFIX: &[u8] = b"stripe:";
 
@@ -315,6 +338,36 @@ fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location
                 path_of(&unescape(path)).map(Location::File)
             }
         },
+    }
+}
+
+/// Parses what follows `near:`: the path of the near file, percent-encoded, perhaps `?bytes=N`, a
+/// comma, and the location of a store over objects.
+fn parse_near(rest: &[u8]) -> Result<Location, InvalidLocation> {
+    let usage = || {
+        InvalidLocation(
+            "near: needs a file and a store over objects, such as near:FILE,folder:DIR or \
+             near:FILE?bytes=1073741824,folder:DIR; write a comma in the path of the file as %2C"
+                .into(),
+        )
+    };
+    let comma = rest.iter().position(|byte| *byte == b',').ok_or_else(usage)?;
+    let (file, far) = (&rest[..comma], &rest[comma + 1..]);
+    let (file, query) = match file.iter().position(|byte| *byte == b'?') {
+        Some(at) => (&file[..at], Some(&file[at + 1..])),
+        None => (file, None),
+    };
+    let bytes_max = query.map(|query| {
+        let bytes = query.strip_prefix(b"bytes=").and_then(|bytes| str::from_utf8(bytes).ok());
+        bytes.and_then(|bytes| bytes.parse().ok()).ok_or_else(usage)
+    });
+    let path = path_of(&percent_decode(file).collect::<Vec<_>>())?;
+    match parse(far, <[u8]>::to_vec)? {
+        Location::Objects(mut place) => {
+            place.near = Some(NearFile { path, bytes_max: bytes_max.transpose()? });
+            Ok(Location::Objects(place))
+        }
+        _ => Err(usage()),
     }
 }
 

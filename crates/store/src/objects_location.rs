@@ -1,12 +1,12 @@
 //! Locations of stores over engines of objects.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use oblivio_core::store::TreeShape;
 
 use crate::error::OpenError;
+use crate::near::{self, NearStore};
 use crate::objects::Objects;
 use crate::objects::folder::FolderObjects;
 use crate::opener::{BoxedStore, OpenedStore, StoreOptions, no_direct};
@@ -25,10 +25,29 @@ pub enum Engine {
 
 /// The location of a store over an engine of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectsLocation {
+    /// Where the objects are.
+    pub engine: EngineLocation,
+    /// The local file with copies of the upper levels, if any.
+    pub near: Option<NearFile>,
+}
+
+/// The location of an engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ObjectsLocation {
+pub enum EngineLocation {
     /// A directory.
     Folder(PathBuf),
+}
+
+/// A near file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NearFile {
+    /// The path of the file.
+    pub path: PathBuf,
+    /// Maximum bytes of the levels in the file; `None` for a fifth of the store, about the size of
+    /// the disk.
+    pub bytes_max: Option<u64>,
 }
 
 impl Engine {
@@ -53,22 +72,22 @@ impl Engine {
 impl ObjectsLocation {
     /// The engine at this location.
     pub fn engine(&self) -> Engine {
-        match self {
-            Self::Folder(_) => Engine::Folder,
+        match self.engine {
+            EngineLocation::Folder(_) => Engine::Folder,
         }
     }
 
-    /// The paths that the location names: a directory of objects, and files with credentials.
+    /// The paths that the location names: a directory of objects, a near file, and files with
+    /// credentials.
     pub(crate) fn local_files(&self) -> Vec<&Path> {
-        match self {
-            Self::Folder(path) => vec![path],
-        }
+        let near = self.near.iter().map(|near| &*near.path);
+        near.chain(self.folder()).collect()
     }
 
     /// The directory that holds the objects; `None` if they are elsewhere.
     pub(crate) fn folder(&self) -> Option<&Path> {
-        match self {
-            Self::Folder(path) => Some(path),
+        match &self.engine {
+            EngineLocation::Folder(path) => Some(path),
         }
     }
 
@@ -80,12 +99,13 @@ impl ObjectsLocation {
         if options.direct {
             return Err(no_direct());
         }
-        let objects: Box<dyn Objects> = match self {
-            Self::Folder(path) => Box::new(FolderObjects::create(path)?),
+        let objects: Box<dyn Objects> = match &self.engine {
+            EngineLocation::Folder(path) => Box::new(FolderObjects::create(path)?),
         };
-        Ok(Box::new(PackedStore::create(objects, shapes, &self.engine().options())?))
+        self.with_near(PackedStore::create(objects, shapes, &self.engine().options())?)
     }
 
+    /// Opens the store. A reader does not use the near file, which a writer may have open.
     pub(crate) fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         if options.direct {
             return Err(no_direct());
@@ -93,35 +113,48 @@ impl ObjectsLocation {
         let mode = if options.read_only { PackedMode::Read } else { PackedMode::Write };
         let objects = self.connect()?;
         let (store, condition) = PackedStore::open(objects, mode, &self.engine().options())?;
-        Ok(OpenedStore { store: Box::new(store), condition })
+        let store = match mode {
+            PackedMode::Read => Box::new(store),
+            PackedMode::Write => self.with_near(store)?,
+        };
+        Ok(OpenedStore { store, condition })
+    }
+
+    fn with_near(&self, far: PackedStore) -> Result<BoxedStore, OpenError> {
+        match &self.near {
+            Some(NearFile { path, bytes_max }) => {
+                Ok(Box::new(NearStore::open(far, path, *bytes_max)?))
+            }
+            None => Ok(Box::new(far)),
+        }
     }
 
     /// Whether there are no objects at this location.
     pub(crate) fn is_vacant(&self) -> Result<bool, OpenError> {
-        match self {
-            Self::Folder(path) if !path.exists() => return Ok(true),
-            Self::Folder(_) => {}
+        match &self.engine {
+            EngineLocation::Folder(path) if !path.exists() => return Ok(true),
+            EngineLocation::Folder(_) => {}
         }
         Ok(PackedStore::remains(self.connect()?)? == Remains::Nothing)
     }
 
+    /// Removes all objects, and the near file.
     pub(crate) fn remove(&self) -> Result<(), OpenError> {
         PackedStore::remove(self.connect()?)?;
-        match self {
-            // Other files in the directory stay.
-            Self::Folder(path) => drop(fs::remove_dir(path)),
+        match &self.engine {
+            EngineLocation::Folder(path) => FolderObjects::remove_dir(path),
         }
-        Ok(())
+        self.near.as_ref().map_or(Ok(()), |near| near::remove(&near.path))
     }
 
     fn connect(&self) -> Result<Box<dyn Objects>, OpenError> {
-        match self {
-            Self::Folder(path) => Ok(Box::new(FolderObjects::open(path)?)),
+        match &self.engine {
+            EngineLocation::Folder(path) => Ok(Box::new(FolderObjects::open(path)?)),
         }
     }
 }
 
-impl fmt::Display for ObjectsLocation {
+impl fmt::Display for EngineLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(path) => write!(f, "{FOLDER}:{}", path.display()),

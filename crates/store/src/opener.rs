@@ -393,7 +393,7 @@ impl Location {
                 true => Ok(()),
                 false => {
                     let message = format!(
-                        "{place} holds objects already; choose another place, or remove them if \
+                        "{self} holds objects already; choose another place, or remove them if \
                          they are left of an interrupted creation (oblivio remove)"
                     );
                     Err(OpenError::new(OpenErrorKind::Exists, message))

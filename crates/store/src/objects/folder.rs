@@ -68,6 +68,13 @@ impl FolderObjects {
         Ok(Self { folder: folder.to_owned(), answers, next_ticket: 0, nonce, unsynced })
     }
 
+    /// Removes a directory without objects. Files that are no objects stay, and so does then the
+    /// directory.
+    pub(crate) fn remove_dir(folder: &Path) {
+        let temporary = fs::remove_dir_all(folder.join(TEMPORARY));
+        drop((temporary, fs::remove_dir(folder)));
+    }
+
     fn answer(&mut self, answer: Result<Answer, StoreError>) -> Ticket {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;

@@ -114,6 +114,36 @@ impl PackedOptions {
     }
 }
 
+/// Which sessions wrote a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lineage {
+    /// The random name of the store.
+    store: StoreName,
+    /// The session whose state was read at opening; `None` after creation.
+    previous: Option<u64>,
+    /// The session of this opening; `None` if the store is open only for reading.
+    pub session: Option<u64>,
+    /// Whether the last session created chunks after its last head, which were adopted.
+    pub has_adopted: bool,
+}
+
+impl Lineage {
+    /// A text that names the store and the session before this opening.
+    pub(crate) fn before(&self) -> Option<String> {
+        self.previous.map(|session| self.text(session))
+    }
+
+    /// A text that names the store and the session of this opening.
+    pub(crate) fn now(&self) -> Option<String> {
+        self.session.map(|session| self.text(session))
+    }
+
+    fn text(&self, session: u64) -> String {
+        let store: String = self.store.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{store} {session:016x}\n")
+    }
+}
+
 /// Untrusted storage in objects that are written once.
 ///
 /// Only flushed writes are durable. After a failed write or flush, all calls fail: the state of the
@@ -136,6 +166,10 @@ pub struct PackedStore {
     /// Entries of incomplete chunks of the state that was read, if it is open only for reading:
     /// by session, stream and number of the chunk.
     tail_entries: HashMap<(u64, u16, u64), Entries>,
+    /// The session whose state was read; `None` after creation.
+    previous_session: Option<u64>,
+    /// Whether chunks were adopted at opening.
+    has_adopted: bool,
     prefetched: Prefetched,
     runs: Runs,
     /// The tickets of the gets for prefetched pieces, by their number in `prefetched`.
@@ -178,6 +212,21 @@ impl PackedStore {
     /// The shapes of all trees, `TreeId(0)` first.
     pub fn shapes(&self) -> &[TreeShape] {
         self.streams.shapes()
+    }
+
+    /// Which sessions wrote the store.
+    pub fn lineage(&self) -> Lineage {
+        Lineage {
+            store: self.store,
+            previous: self.previous_session,
+            session: self.writer.as_ref().map(|writer| writer.session),
+            has_adopted: self.has_adopted,
+        }
+    }
+
+    /// Whether the buckets of a tree are kept in heads and in memory.
+    pub(crate) fn is_small(&self, tree: u16) -> bool {
+        self.small.contains(tree)
     }
 
     /// The number of runs of the index. Each takes 40 bytes of a head.

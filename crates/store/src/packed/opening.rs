@@ -105,6 +105,8 @@ impl PackedStore {
             void_heads: Vec::new(),
             writer: Some(writer),
             state: None,
+            previous_session: None,
+            has_adopted: false,
             tail_entries: HashMap::new(),
             prefetched: Prefetched::new(PREFETCHED_BYTES_MAX),
             runs: Runs::default(),
@@ -269,6 +271,7 @@ impl PackedStore {
             // Retained first, so that an adopted chunk cannot disappear.
             let is_kept = self.retain_unsynced(listed).map_err(reading)?;
             if is_kept && self.adopt(listed).map_err(reading)? {
+                self.has_adopted = true;
                 continue;
             }
             if let Some(writer) = &mut self.writer {
@@ -521,6 +524,8 @@ fn from_state(objects: Box<dyn Objects>, found: Found) -> Result<PackedStore, Op
         void_heads: void,
         writer: None,
         state: Some(state),
+        previous_session: Some(session),
+        has_adopted: false,
         tail_entries: HashMap::new(),
         prefetched: Prefetched::new(PREFETCHED_BYTES_MAX),
         runs: Runs::default(),

@@ -4,6 +4,7 @@
 
 mod contract;
 mod engines;
+mod near;
 mod packed;
 mod view;
 mod world;

@@ -64,8 +64,8 @@ struct Expected {
 }
 
 /// The eviction that comes next, and all data that was written.
-struct World {
-    service: MemoryService,
+pub(crate) struct World {
+    pub(crate) service: MemoryService,
     coins: StdRng,
     expected: Expected,
     evictions: u64,
@@ -73,7 +73,7 @@ struct World {
 }
 
 impl World {
-    fn new(seed: u64, faults: Faults) -> Self {
+    pub(crate) fn new(seed: u64, faults: Faults) -> Self {
         let service = MemoryService::new(seed);
         let loses = faults.losses > 0;
         PackedStore::create(Box::new(service.client()), &shapes(), &options(loses)).unwrap();
@@ -89,7 +89,7 @@ impl World {
     }
 
     /// Writes `pieces`. Returns whether the store still works.
-    fn write(&mut self, store: &mut PackedStore, pieces: &[Piece]) -> bool {
+    fn write(&mut self, store: &mut dyn BucketStore, pieces: &[Piece]) -> bool {
         let mut bytes = Vec::new();
         for piece in pieces {
             let value: Vec<u8> = (0..bucket_bytes(piece)).map(|_| self.coins.random()).collect();
@@ -99,7 +99,7 @@ impl World {
         store.write(pieces, &mut |blanks| SealedByClient::new(&bytes).put(blanks)).is_ok()
     }
 
-    fn flush(&mut self, store: &mut PackedStore) -> bool {
+    fn flush(&mut self, store: &mut dyn BucketStore) -> bool {
         let is_durable = store.flush().is_ok();
         if is_durable {
             for (piece, mut values) in self.expected.since_flush.drain() {
@@ -111,7 +111,7 @@ impl World {
 
     /// Reads `pieces` and checks that the store has the latest value of each. Returns whether the
     /// store still works.
-    fn read(&mut self, store: &mut PackedStore, pieces: &[Piece]) -> bool {
+    fn read(&mut self, store: &mut dyn BucketStore, pieces: &[Piece]) -> bool {
         let Ok(frames) = store.read(pieces) else { return false };
         for (i, piece) in pieces.iter().enumerate() {
             let latest = self.expected.since_flush.get(piece).and_then(|values| values.last());
@@ -137,7 +137,7 @@ impl World {
     /// Takes the contents of a store that was opened after a crash for the durable state, after
     /// checking that each bucket has a value that was written, and its flushed value if it was
     /// not written since.
-    fn adopt(&mut self, store: &mut PackedStore) -> bool {
+    pub(crate) fn adopt(&mut self, store: &mut dyn BucketStore) -> bool {
         let pieces = self.all();
         let Ok(frames) = store.read(&pieces) else { return false };
         let mut durable = HashMap::new();
@@ -157,8 +157,27 @@ impl World {
         true
     }
 
+    /// Makes `count` evictions and flushes them.
+    pub(crate) fn fill(&mut self, store: &mut dyn BucketStore, count: usize) {
+        self.write_evictions(store, count);
+        assert!(self.flush(store));
+    }
+
+    pub(crate) fn write_evictions(&mut self, store: &mut dyn BucketStore, count: usize) {
+        for _ in 0..count {
+            let pieces = self.eviction();
+            assert!(self.write(store, &pieces));
+        }
+    }
+
+    /// Reads all buckets, as [`read`](Self::read) does.
+    pub(crate) fn read_all(&mut self, store: &mut dyn BucketStore) -> bool {
+        let all = self.all();
+        self.read(store, &all)
+    }
+
     /// Runs a random workload until the store fails, or for `steps` steps.
-    fn work(&mut self, store: &mut PackedStore, steps: usize) -> bool {
+    fn work(&mut self, store: &mut dyn BucketStore, steps: usize) -> bool {
         for _ in 0..steps {
             let works = match self.coins.random_range(0..20) {
                 0 => self.flush(store),
@@ -188,7 +207,7 @@ impl World {
         true
     }
 
-    fn open(&self, objects: MemoryObjects) -> Result<PackedStore, OpenErrorKind> {
+    pub(crate) fn open(&self, objects: MemoryObjects) -> Result<PackedStore, OpenErrorKind> {
         PackedStore::open(Box::new(objects), PackedMode::Write, &options(self.loses))
             .map(|(store, _)| store)
             .map_err(|error| error.kind())
@@ -220,11 +239,11 @@ fn die_again_and_again(seed: u64, faults: Faults, deaths: usize) {
     let all = world.all();
     assert!(world.work(&mut store, 50) && world.flush(&mut store));
     assert!(world.read(&mut store, &all));
-    bounded_garbage(&world, &mut store);
+    bounded_garbage(&world, &store);
 }
 
 /// Checks that unneeded objects do not accumulate, except for heads that are cut off and fences.
-fn bounded_garbage(world: &World, store: &mut PackedStore) {
+fn bounded_garbage(world: &World, store: &PackedStore) {
     let objects = world.service.objects();
     let buckets = objects.iter().filter(|(name, _)| !matches!(name, ObjectName::Head(_)));
     let bytes: usize = buckets.map(|(_, body)| body.len()).sum();
