@@ -72,8 +72,8 @@ impl PointKind {
         (Self::StoreDies, 35),
     ];
 
-    /// Percentage of points per kind, for objects of a service. The service itself does not die, but
-    /// loses answers and parts of bodies at all points.
+    /// Percentage of points per kind, for objects of a service. The service itself does not die,
+    /// but loses answers and parts of bodies at all points.
     const OBJECTS_SHARES: [(Self, u64); 5] = [
         (Self::Crash, 45),
         (Self::CrashSplit, 15),

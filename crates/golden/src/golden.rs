@@ -372,8 +372,8 @@ impl Golden {
         Ok(())
     }
 
-    /// How many operations and EO (eviction-only) accesses the tree has had, as the start port takes
-    /// them. The first is read from the root, which holds the number of the last operation.
+    /// How many operations and EO (eviction-only) accesses the tree has had, as the start port
+    /// takes them. The first is read from the root, which holds the number of the last operation.
     pub fn start_counts(&self) -> (u64, u64) {
         let memory = self.memory.borrow();
         let root = memory.image.beat(0).and_then(|beat| beat.first_chunk());

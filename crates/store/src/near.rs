@@ -96,9 +96,9 @@ impl NearLevels {
 }
 
 impl NearStore {
-    /// Opens `far`, which is open to write, with the near file at `path`. Creates the file, or fills
-    /// it again, if necessary. `bytes_max` bounds the bytes of the near levels; `None` for a fifth of the store, about the
-    /// size of the disk.
+    /// Opens `far`, which is open to write, with the near file at `path`. Creates the file, or
+    /// fills it again, if necessary. `bytes_max` bounds the bytes of the near levels; `None` for a
+    /// fifth of the store, about the size of the disk.
     ///
     /// # Errors
     /// If the file is in use or cannot be written, or the far store fails.

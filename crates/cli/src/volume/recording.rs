@@ -119,7 +119,8 @@ impl Recording {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner).trips
     }
 
-    /// Ends the recording, and moves the finished file to its final path. Fails if the store is still open.
+    /// Ends the recording, and moves the finished file to its final path. Fails if the store is
+    /// still open.
     pub(crate) fn finish(self) -> Result<(), CliError> {
         let Self { output, sink } = self;
         let sink = Arc::into_inner(sink)

@@ -71,8 +71,8 @@ impl PathScheme<TagTree> {
     }
 
     /// Makes the scheme call `report` whenever it reads a path and writes it back: for each block
-    /// that was on the path, and for each block that is put into it. Blocks in a [set-associative tree
-    /// top](crate::TreeTopKind::SetAssociative) count as blocks in the stash.
+    /// that was on the path, and for each block that is put into it. Blocks in a [set-associative
+    /// tree top](crate::TreeTopKind::SetAssociative) count as blocks in the stash.
     pub fn observe_moves(&mut self, report: impl FnMut(BlockMove) + 'static) {
         self.io.observe_moves(Box::new(report));
     }

@@ -34,6 +34,8 @@ pub struct FolderObjects {
     nonce: u64,
     /// Files that are not durable yet.
     unsynced: Vec<PathBuf>,
+    /// Directories whose parents were durable at a sync of this client.
+    synced_dirs: BTreeSet<PathBuf>,
 }
 
 impl FolderObjects {
@@ -64,8 +66,14 @@ impl FolderObjects {
             let message = format!("the system provides no random numbers: {cause}");
             OpenError::new(OpenErrorKind::Io, message)
         })?;
-        let (answers, unsynced) = (BTreeMap::new(), Vec::new());
-        Ok(Self { folder: folder.to_owned(), answers, next_ticket: 0, nonce, unsynced })
+        Ok(Self {
+            folder: folder.to_owned(),
+            answers: BTreeMap::new(),
+            next_ticket: 0,
+            nonce,
+            unsynced: Vec::new(),
+            synced_dirs: BTreeSet::new(),
+        })
     }
 
     /// Removes a directory without objects. Files that are no objects stay, and so does then the
@@ -166,15 +174,23 @@ impl FolderObjects {
         let mut dirs = BTreeSet::new();
         for path in &self.unsynced {
             sync_path(path)?;
-            for dir in path.ancestors().skip(1).take_while(|dir| dir.starts_with(&self.folder)) {
-                dirs.insert(dir);
+            dirs.extend(path.parent());
+        }
+        for dir in dirs {
+            sync_path(dir)?;
+            if self.synced_dirs.contains(dir) {
+                continue;
             }
+            // The directory may be new, and so may those above it.
+            for above in dir.ancestors().skip(1) {
+                let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+                sync_path(above)?;
+                if !above.starts_with(&self.folder) {
+                    break;
+                }
+            }
+            self.synced_dirs.insert(dir.to_owned());
         }
-        let parent = self.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        if !dirs.is_empty() {
-            dirs.insert(parent.unwrap_or(Path::new(".")));
-        }
-        dirs.into_iter().try_for_each(sync_path)?;
         self.unsynced.clear();
         Ok(())
     }
@@ -225,7 +241,9 @@ impl Objects for FolderObjects {
             self.unsynced.retain(|unsynced| *unsynced != path);
             // Only empty directories can be removed.
             let dirs = path.ancestors().skip(1).take_while(|dir| *dir != self.folder);
-            dirs.take_while(|dir| fs::remove_dir(dir).is_ok()).for_each(drop);
+            for dir in dirs.take_while(|dir| fs::remove_dir(dir).is_ok()) {
+                self.synced_dirs.remove(dir);
+            }
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Recognizes trips that read streams in order, so that gets can be read ahead.
 //!
 //! An eviction of RAW ORAM reads, on each level, the slot behind the one that the eviction before
-//! it has read. Paths of accesses are read in between, at random slots. A trip is part of a *run* if
-//! an earlier trip read the preceding slot of each of its streams. Only slots decide, which are
+//! it has read. Paths of accesses are read in between, at random slots. A trip is part of a *run*
+//! if an earlier trip read the preceding slot of each of its streams. Only slots decide, which are
 //! public.
 
 use std::collections::VecDeque;

@@ -44,8 +44,8 @@ impl PackedStore {
         self.request(pieces, is_run);
     }
 
-    /// Requests buckets that are neither in memory nor requested. If the trip is part of a run, also
-    /// requests the entries behind those that are requested now.
+    /// Requests buckets that are neither in memory nor requested. If the trip is part of a run,
+    /// also requests the entries behind those that are requested now.
     fn request(&mut self, pieces: &[Piece], is_run: bool) {
         let mut all = pieces.to_vec();
         let mut located = Vec::new();
@@ -91,7 +91,8 @@ impl PackedStore {
         self.forget_useless_gets();
     }
 
-    /// Adds the buckets in the slots behind `slot`, as far as they are in storage and not requested.
+    /// Adds the buckets in the slots behind `slot`, as far as they are in storage and not
+    /// requested.
     fn add_entries_behind(&self, slot: Slot, all: &mut Vec<Piece>, located: &mut Vec<Located>) {
         let Some(stream) = self.streams.get(slot.stream) else { return };
         let behind = slot.number.saturating_add(1)..slot.number.saturating_add(ENTRIES_AHEAD);

@@ -449,8 +449,8 @@ proptest! {
 }
 
 proptest! {
-    /// Members with arbitrary shapes, with or without marks, are accepted only if distributing their
-    /// combined trees gives each member exactly its shapes.
+    /// Members with arbitrary shapes, with or without marks, are accepted only if distributing
+    /// their combined trees gives each member exactly its shapes.
     #[test]
     fn members_are_accepted_only_if_dealing_gives_their_shapes(
         members in prop::collection::vec(

@@ -1,10 +1,10 @@
 //! Tests of the store over objects, on engines that need no service.
 
-use oblivio_conformance::{check_durable_store, check_store};
+use oblivio_conformance::check_durable_store;
 use oblivio_core::store::TreeShape;
 use oblivio_store::objects::folder::FolderObjects;
 use oblivio_store::objects::memory::{Faults, MemoryService};
-use oblivio_store::{PackedMode, PackedOptions, PackedStore};
+use oblivio_store::{OpenErrorKind, PackedMode, PackedOptions, PackedStore};
 
 /// Sizes of chunks, from one entry to many, and with and without small trees.
 fn options() -> impl Iterator<Item = PackedOptions> {
@@ -65,8 +65,72 @@ fn conforms_in_a_folder() {
             PackedStore::open(objects, PackedMode::Write, &options).unwrap().0
         },
     );
-    check_store(|shapes| {
-        made.set(made.get() + 1);
-        PackedStore::create(Box::new(open(made.get())), shapes, &options).unwrap()
+}
+
+#[test]
+fn a_service_that_creates_an_object_twice_is_refused() {
+    for seed in 0..20 {
+        let service = MemoryService::new(seed);
+        let mut faults = Faults::default();
+        // A service that overwrites at times is as bad as one that always does.
+        faults.overwrites = 10 + 5 * seed as u32;
+        service.set_faults(faults);
+        let created = PackedStore::create(
+            Box::new(service.client()),
+            &crate::world::shapes(),
+            &PackedOptions::default(),
+        );
+        let error = created.err().unwrap();
+        assert_eq!(error.kind(), OpenErrorKind::Unsuitable, "seed {seed}: {error}");
+        assert!(error.to_string().contains("cannot hold a volume"), "{error}");
+        assert!(service.objects().is_empty(), "something was left behind");
+    }
+}
+
+#[test]
+fn a_prefix_in_use_is_refused_and_nothing_is_changed() {
+    let service = MemoryService::new(1);
+    let shapes = crate::world::shapes();
+    let create =
+        || PackedStore::create(Box::new(service.client()), &shapes, &PackedOptions::default());
+    drop(create().unwrap());
+    let before = service.objects();
+    assert_eq!(create().err().unwrap().kind(), OpenErrorKind::Exists);
+    assert_eq!(service.objects(), before);
+    PackedStore::remove(Box::new(service.client())).unwrap();
+    assert!(service.objects().is_empty());
+    let missing = PackedStore::remove(Box::new(service.client())).err().unwrap();
+    assert_eq!(missing.kind(), OpenErrorKind::Missing);
+    let open = |mode| {
+        PackedStore::open(Box::new(service.client()), mode, &PackedOptions::default())
+            .err()
+            .unwrap()
+    };
+    for mode in [PackedMode::Read, PackedMode::Write] {
+        assert_eq!(open(mode).kind(), OpenErrorKind::Missing);
+    }
+    drop(create().unwrap());
+    // A head of a newer version, and then no whole head.
+    service.tamper(|objects| {
+        let head = objects.values_mut().next_back().unwrap();
+        let mut bytes = head.to_vec();
+        bytes[16] = 2;
+        *head = bytes.into();
     });
+    let before = service.objects();
+    for mode in [PackedMode::Read, PackedMode::Write] {
+        assert_eq!(open(mode).kind(), OpenErrorKind::UnknownVersion);
+    }
+    assert_eq!(service.objects(), before);
+    service.tamper(|objects| {
+        let head = objects.values_mut().next_back().unwrap();
+        *head = head.slice(..head.len() / 2);
+        let bytes = [&b"OBLIVIO OBJECTS\n\x01"[..], &[0; 30]].concat();
+        *head = bytes.into();
+    });
+    let before = service.objects();
+    for mode in [PackedMode::Read, PackedMode::Write] {
+        assert_eq!(open(mode).kind(), OpenErrorKind::Damaged);
+    }
+    assert_eq!(service.objects(), before);
 }

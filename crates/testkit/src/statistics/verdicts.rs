@@ -2,9 +2,9 @@
 
 /// Collects the p-values of a family of tests and judges them together.
 ///
-/// Bonferroni: with `n` tests, a test raises an alarm if its p-value is below `false_alarms / n`. So even if
-/// the tests depend on each other, the probability of a false alarm is at most `false_alarms` for
-/// the whole family.
+/// Bonferroni: with `n` tests, a test raises an alarm if its p-value is below `false_alarms / n`.
+/// So even if the tests depend on each other, the probability of a false alarm is at most
+/// `false_alarms` for the whole family.
 #[must_use = "call `conclude` to judge the tests"]
 #[derive(Debug)]
 pub struct Verdicts {

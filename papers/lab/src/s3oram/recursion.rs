@@ -2,9 +2,9 @@
 //!
 //! The paper gives no number for this cost. This module computes it for trees that are evicted
 //! often, for two clients. The first is not durable, and sends each write with the request to the
-//! next tree. This client is not implemented; its cost follows from the shapes of the trees. The second is a
-//! volume: each message is for one tree, all servers report the contents of slots, and blocks of
-//! the map are sealed.
+//! next tree. This client is not implemented; its cost follows from the shapes of the trees. The
+//! second is a volume: each message is for one tree, all servers report the contents of slots, and
+//! blocks of the map are sealed.
 
 use oblivio_core::durable::{Cost, DurableConfig};
 use oblivio_shares::durable::S3OramParams;

@@ -5,9 +5,9 @@
 //! % for random loads, 3 clocks for unloaded reads.
 //!
 //! A data sheet fixes neither the address order nor the scheduler's windows and marks (see
-//! [`Queues`](super::Queues)), so the file chooses them. Rows come first, so a stream fills a row of each bank in turn.
-//! Channels come last, so the stream uses all of them. The windows (64 each) and the marks (40, 20)
-//! are USIMM's. Rows stay open after an access.
+//! [`Queues`](super::Queues)), so the file chooses them. Rows come first, so a stream fills a row
+//! of each bank in turn. Channels come last, so the stream uses all of them. The windows (64 each)
+//! and the marks (40, 20) are USIMM's. Rows stay open after an access.
 
 use serde::{Deserialize, Serialize};
 

@@ -46,7 +46,8 @@ pub struct RawParams {
     /// Number of ways of the sets in which the client finds blocks of the tree top by address
     /// (IR-Stash). 0 if it finds them only by leaf.
     pub tree_top_ways: u16,
-    /// The split of the position map between client and tree; `None` if the whole map is in client memory.
+    /// The split of the position map between client and tree; `None` if the whole map is in client
+    /// memory.
     pub recursion: Option<MapRecursion>,
 }
 

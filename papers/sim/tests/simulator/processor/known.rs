@@ -227,10 +227,10 @@ fn answers_that_make_room_may_overtake_each_other() {
     assert!(matches!(processor.next(20), ProcessorEvent::Request { at: 30, .. }));
 }
 
-/// From cycle 10 on, four instructions retire per cycle, but none in the cycles 12 to 49.
-/// So 8 of 400 instructions retire before the stop, and the last instruction retires in cycle 147.
-/// The ROB of 128 is full when 136 instructions are fetched, in cycle 33. Fetch stalls in the cycles
-/// 34 to 49.
+/// From cycle 10 on, four instructions retire per cycle, but none in the cycles 12 to 49. So 8 of
+/// 400 instructions retire before the stop, and the last instruction retires in cycle 147. The ROB
+/// of 128 is full when 136 instructions are fetched, in cycle 33. Fetch stalls in the cycles 34 to
+/// 49.
 #[test]
 fn a_path_stops_retirement_until_it_is_read() {
     let spec =
