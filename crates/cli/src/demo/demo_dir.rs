@@ -17,6 +17,7 @@ use rand::Rng;
 use super::folder::Folder;
 use super::programs::{self, DEBUGFS, E2FSCK, MKE2FS};
 use super::servers::DemoServers;
+use super::services::{self, DemoService};
 use crate::args::{DemoStore, OpenArgs, SecretArgs, UnlockArgs, VolumeArgs};
 use crate::error::CliError;
 use crate::files;
@@ -25,7 +26,8 @@ use crate::volume::coins;
 const KEY_BYTES: usize = 32;
 
 /// Names of files of an earlier demonstration that this one replaces.
-const MADE_AGAIN: [&str; 6] = ["volume.obl", "volume.key", "state", "files", "unpacked", "mnt"];
+const MADE_AGAIN: [&str; 7] =
+    ["volume.obl", "volume.key", "state", "files", "unpacked", "mnt", services::FOLDER];
 
 /// The directory, and the volume of the demonstration.
 pub(super) struct DemoDir {
@@ -34,7 +36,29 @@ pub(super) struct DemoDir {
     /// The kind of store that holds the volume.
     store: DemoStore,
     /// The servers that store the volume, if it is not a file here.
-    servers: Option<Mutex<DemoServers>>,
+    servers: Option<Mutex<Servers>>,
+}
+
+/// Servers that store the volume.
+enum Servers {
+    Ours(DemoServers),
+    Others(DemoService),
+}
+
+impl Servers {
+    fn location(&self) -> Result<Location, CliError> {
+        match self {
+            Self::Ours(servers) => servers.location(),
+            Self::Others(service) => service.location(),
+        }
+    }
+
+    fn kill_and_start_one(&mut self) -> Result<&'static str, CliError> {
+        match self {
+            Self::Ours(servers) => servers.kill_and_start_one().map(|()| servers.killed()),
+            Self::Others(service) => service.kill_and_start_one().map(|()| service.killed()),
+        }
+    }
 }
 
 impl DemoDir {
@@ -65,8 +89,12 @@ impl DemoDir {
         demo_dir.make_key()?;
         let servers = match store {
             DemoStore::File => return Ok(demo_dir),
-            DemoStore::Server => DemoServers::store(&demo_dir.folder)?,
-            DemoStore::Shares => DemoServers::shares(&demo_dir.folder, share_servers.into())?,
+            DemoStore::Server => Servers::Ours(DemoServers::store(&demo_dir.folder)?),
+            DemoStore::Shares => {
+                Servers::Ours(DemoServers::shares(&demo_dir.folder, share_servers.into())?)
+            }
+            DemoStore::S3 => Servers::Others(DemoService::s3(&demo_dir.folder)?),
+            DemoStore::Redis => Servers::Others(DemoService::redis(&demo_dir.folder)?),
         };
         demo_dir.volume = servers.location()?;
         demo_dir.servers = Some(Mutex::new(servers));
@@ -78,14 +106,13 @@ impl DemoDir {
     pub(super) fn kill_server(&self) -> Result<Option<&'static str>, CliError> {
         let Some(servers) = &self.servers else { return Ok(None) };
         let mut servers = servers.lock().unwrap_or_else(PoisonError::into_inner);
-        servers.kill_and_start_one()?;
-        Ok(Some(servers.killed()))
+        servers.kill_and_start_one().map(Some)
     }
 
     /// The tree whose accessed paths the picture shows.
     pub(super) fn watched_tree(&self) -> TreeId {
         match self.store {
-            DemoStore::File | DemoStore::Server => FIRST_TREE,
+            DemoStore::File | DemoStore::Server | DemoStore::S3 | DemoStore::Redis => FIRST_TREE,
             // All servers see the same paths.
             DemoStore::Shares => tree_of_server(0),
         }
@@ -95,6 +122,8 @@ impl DemoDir {
     pub(super) fn short_phase(&self) -> u64 {
         match self.store {
             DemoStore::File | DemoStore::Server => 3000,
+            // Each path is several requests.
+            DemoStore::S3 | DemoStore::Redis => 1000,
             // Each block is 32 times as long, and all servers share this machine.
             DemoStore::Shares => 300,
         }

@@ -5,6 +5,7 @@
 //! - [`session`]: the owner uses the disk while storage is recorded; [`request_log`]: the owner's
 //!   requests.
 //! - [`servers`]: a bucket server or share servers, if they store the volume.
+//! - [`services`]: an S3 server or a Redis cluster, if it stores the volume.
 //! - [`crash`]: servers are killed in the middle of their work.
 //! - [`picture`], [`terminal`], [`report`]: the two sides side by side, and the figures.
 
@@ -16,6 +17,7 @@ mod programs;
 mod report;
 mod request_log;
 mod servers;
+mod services;
 mod session;
 mod terminal;
 

