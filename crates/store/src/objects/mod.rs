@@ -9,10 +9,12 @@
 //! | `name` | names of objects |
 //! | [`memory`] | objects in memory, with faults drawn from a seed, for tests |
 //! | [`folder`] | one file per object in a directory |
+//! | [`request_counts`] | counters of requests |
 
 pub mod folder;
 pub mod memory;
 mod name;
+pub mod request_counts;
 
 use std::ops::Range;
 
@@ -20,6 +22,7 @@ use bytes::Bytes;
 use oblivio_core::StoreError;
 
 pub use name::{ObjectName, Prefix};
+pub use request_counts::{RequestCounts, RequestKind, RequestTotals};
 
 /// A request in flight. Its number is unique within the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
