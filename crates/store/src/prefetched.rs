@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(found(&prefetched, &piece(0, Part::Header), 2), Some(&[4, 5][..]));
         assert_eq!(found(&prefetched, &whole(1), 3), Some(&[6, 7, 8][..]));
         prefetched.is_written(&whole(1));
-        assert_eq!(prefetched.take_useless(), []);
+        assert!(prefetched.take_useless().is_empty());
         prefetched.is_written(&piece(0, Part::Slot(3)));
         assert_eq!(prefetched.take_useless(), [1]);
         assert_eq!((prefetched.bytes, prefetched.pieces.len(), prefetched.reads.len()), (0, 0, 0));

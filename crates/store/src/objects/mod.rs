@@ -10,11 +10,13 @@
 //! | [`memory`] | objects in memory, with faults drawn from a seed, for tests |
 //! | [`folder`] | one file per object in a directory |
 //! | [`request_counts`] | counters of requests |
+//! | [`s3`] | Amazon S3 and compatible services, Google Cloud Storage, Azure |
 
 pub mod folder;
 pub mod memory;
 mod name;
 pub mod request_counts;
+pub mod s3;
 
 use std::ops::Range;
 
@@ -23,6 +25,7 @@ use oblivio_core::StoreError;
 
 pub use name::{ObjectName, Prefix};
 pub use request_counts::{RequestCounts, RequestKind, RequestTotals};
+pub use s3::{S3Objects, S3Options};
 
 /// A request in flight. Its number is unique within the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

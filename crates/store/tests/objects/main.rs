@@ -8,3 +8,6 @@ mod near;
 mod packed;
 mod view;
 mod world;
+mod s3;
+mod s3_server;
+mod s3_tls;
