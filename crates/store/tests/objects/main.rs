@@ -9,6 +9,7 @@ mod packed;
 mod view;
 mod world;
 mod s3;
+mod s3_cost;
 mod s3_server;
 mod s3_tls;
 mod seaweedfs;

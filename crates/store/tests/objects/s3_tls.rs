@@ -13,8 +13,8 @@ use tokio_rustls::TlsAcceptor;
 use crate::contract;
 use crate::s3_server::{BUCKET, S3Server};
 
-#[test]
-fn only_a_service_with_a_trusted_certificate_is_used() {
+/// A server with a certificate for `localhost`, and the certificate in PEM form.
+pub(crate) fn server_with_tls() -> (S3Server, String) {
     let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -25,9 +25,15 @@ fn only_a_service_with_a_trusted_certificate_is_used() {
         .with_single_cert(vec![signed.cert.der().clone()], key)
         .unwrap();
     let server = S3Server::start_with(Some(TlsAcceptor::from(Arc::new(config))));
+    (server, signed.cert.pem())
+}
+
+#[test]
+fn only_a_service_with_a_trusted_certificate_is_used() {
+    let (server, certificate) = server_with_tls();
     let folder = tempfile::tempdir().unwrap();
     let ca = folder.path().join("ca.pem");
-    std::fs::write(&ca, signed.cert.pem()).unwrap();
+    std::fs::write(&ca, certificate).unwrap();
 
     let open = |host: &str, more: &str| {
         let (port, credentials) = (server.address.port(), server.credentials());

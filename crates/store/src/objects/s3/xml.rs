@@ -44,7 +44,19 @@ fn element<'a>(body: &'a str, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_answer_is_read(
+            answer in "(<Error>|</Error>|<Code>|<Message>|</|<|>|NoSuchKey|é|&#0;){0,20}"
+        ) {
+            let _ = check_deletions(answer.as_bytes());
+            let _ = refusal(500, &answer);
+        }
+    }
 
     #[test]
     fn errors_are_read_from_any_text() {
