@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -288,10 +288,17 @@ async fn answer(request: Request<Incoming>, world: Arc<Mutex<World>>) -> Answere
         Action::LoseAnswer => Err(closed()),
         Action::ServeAndRefuse(status, code) => refusal(status, code),
         Action::CutAnswer(bytes) => {
-            let (parts, body) = done?.into_parts();
-            let begun = body.collect().await?.to_bytes().slice(..bytes);
-            let frames = [Ok(Frame::data(begun)), Err(closed())];
-            Ok(Response::from_parts(parts, BodyExt::boxed(StreamBody::new(stream::iter(frames)))))
+            let (mut parts, body) = done?.into_parts();
+            let whole = body.collect().await?.to_bytes();
+            parts.headers.insert("content-length", whole.len().into());
+            let begun = whole.slice(..bytes.min(whole.len()));
+            let cut = async {
+                // Else the server would not send what it has.
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                Err(closed())
+            };
+            let frames = stream::iter([Ok(Frame::data(begun))]).chain(stream::once(cut));
+            Ok(Response::from_parts(parts, BodyExt::boxed(StreamBody::new(frames))))
         }
         _ => done,
     }
