@@ -63,7 +63,12 @@ impl Failure {
         while let Some(cause) = innermost.source() {
             innermost = cause;
         }
-        Self::Invalid(format!("unexpected answer ({})", sanitize_message(&innermost.to_string())))
+        let message = sanitize_message(&innermost.to_string());
+        // The only form in which `object_store` reports a part of a batch of Azure.
+        if message.ends_with("(code: 404)") {
+            return Self::Refused(Refusal { status: 404, code: String::new(), message });
+        }
+        Self::Invalid(format!("unexpected answer ({message})"))
     }
 
     /// The refusal, if the service answered with an error.
@@ -257,6 +262,16 @@ mod tests {
         ] {
             assert_eq!(failure.of_creation(), verdict, "{failure:?}");
         }
+    }
+
+    #[test]
+    fn an_absent_object_in_a_batch_of_azure_is_absent() {
+        let failure = |code: u16| {
+            let source = format!("Bulk delete request failed for key k: none (code: {code})");
+            Failure::from_error(&object_store::Error::Generic { store: "", source: source.into() })
+        };
+        assert!(failure(404).is_absent());
+        assert!(matches!(failure(403), Failure::Invalid(_)));
     }
 
     #[test]

@@ -167,12 +167,12 @@ fn checked_range(
 ) -> Result<u64, Failure> {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let length = header(CONTENT_LENGTH).and_then(|length| length.trim().parse::<u64>().ok());
+    if length == Some(0) {
+        // Some services answer so if the object ends before the range.
+        let (code, message) = (String::new(), "the object ends before".to_owned());
+        return Err(Failure::Refused(Refusal { status: 416, code, message }));
+    }
     if status != StatusCode::PARTIAL_CONTENT {
-        if length == Some(0) {
-            // Some services answer so for a range of an empty object.
-            let message = "an empty object".to_owned();
-            return Err(Failure::Refused(Refusal { status: 416, code: String::new(), message }));
-        }
         return Err(Failure::Invalid("it does not serve ranges of objects".to_owned()));
     }
     let invalid = || Failure::Invalid("it sent another range than was requested".to_owned());
@@ -311,8 +311,9 @@ mod tests {
     fn only_the_requested_range_is_accepted() {
         assert_eq!(range_of(206, "bytes 3-6/10", "4", (3, 6)), Ok(4));
         assert_eq!(range_of(206, "bytes 3-9/10", "7", (3, 20)), Ok(7));
-        let past_the_end = range_of(200, "", "0", (3, 6)).unwrap_err();
-        assert!(past_the_end.is_past_the_end());
+        for (status, range) in [(200, ""), (206, "bytes 3-2/3")] {
+            assert!(range_of(status, range, "0", (3, 6)).unwrap_err().is_past_the_end());
+        }
         let max = u64::MAX;
         for (range, length) in [
             ("bytes 2-6/10", "5"),
