@@ -22,8 +22,8 @@ const IN_FLIGHT: usize = 100;
 const BYTES: u64 = 20_480;
 const DELAY: Duration = Duration::from_millis(30);
 
-/// Prints gets per second with and without TLS, and the processor time of the client's two threads per get. The
-/// server runs in other threads of this process.
+/// Prints gets per second with and without TLS, and the processor time of the client's two threads
+/// per get. The server runs in other threads of this process.
 #[test]
 #[ignore = "a measurement"]
 fn cost_of_a_get() {

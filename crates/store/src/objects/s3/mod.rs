@@ -4,9 +4,9 @@
 //! The crate `object_store` knows the protocols; it sends through connections of this engine and
 //! repeats nothing.
 //!
-//! A creation is one request with `If-None-Match: *` and a signed payload. If its answer is lost, it
-//! is [`Unknown`](Answer::Unknown) and not repeated. It is repeated only if the service answers that
-//! it did nothing, or if there was no connection.
+//! A creation is one request with `If-None-Match: *` and a signed payload. If its answer is lost,
+//! it is [`Unknown`](Answer::Unknown) and not repeated. It is repeated only if the service answers
+//! that it did nothing, or if there was no connection.
 //!
 //! | module | contents |
 //! |---|---|
