@@ -27,14 +27,14 @@ const SMALL_BYTES_MAX: usize = 64 << 10;
 const UNSYNCED_BYTES_MAX: usize = 40_000;
 
 /// A service with the objects of one volume.
-pub(crate) struct ObjectService {
+pub(crate) struct CloudService {
     service: MemoryService,
     /// Whether the service loses objects that are not synced, as a Redis cluster does.
     loses: bool,
     is_created: bool,
 }
 
-impl ObjectService {
+impl CloudService {
     pub(crate) fn new(seed: u64, loses: bool) -> Self {
         Self { service: MemoryService::new(seed), loses, is_created: false }
     }

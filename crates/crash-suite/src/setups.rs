@@ -8,7 +8,7 @@ mod scan;
 use oblivio_testkit::crash::small_volume::{Device, SmallVolume};
 use oblivio_testkit::crash::{Life, Loss, TrialOutcome};
 
-use crate::objects::ObjectService;
+use crate::objects::CloudService;
 use crate::remote::Remote;
 use crate::shares::{MissingAnswerPolicy, Servers};
 
@@ -44,7 +44,7 @@ impl Setup {
                 volume.run_over(lives, |store| server.connect(&store, &volume.shapes()))
             }
             Storage::Objects { loses } => {
-                let mut service = ObjectService::new(seed, loses);
+                let mut service = CloudService::new(seed, loses);
                 volume.run_over(lives, |store| service.connect(store, &volume.shapes()))
             }
             Storage::Shared { servers, missing_answer_policy } => {

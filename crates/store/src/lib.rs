@@ -56,7 +56,7 @@
 //! | [`near`] | [`NearStore`](near::NearStore): a store with copies of its upper levels in a file |
 //! | [`objects`] | engines of named objects that are written once |
 //! | [`objects_location`] | locations of engines, and the stores there |
-//! | [`object_location`] | the location of a volume in an object store |
+//! | [`cloud_location`] | the location of a volume in an object store |
 //! | [`remote_location`], [`connector`] | the location of a server, and connections to it |
 //! | [`remote`] | [`RemoteStore`]: a store on a server |
 //! | [`packed`] | [`PackedStore`]: buckets packed into objects that are written once |
@@ -66,6 +66,7 @@
 //! | `syncer` | the thread that starts write-back before a flush |
 
 mod buffer;
+pub mod cloud_location;
 pub mod connector;
 pub mod container;
 mod error;
@@ -78,7 +79,6 @@ pub mod location;
 mod look_ahead;
 mod medium;
 pub mod near;
-pub mod object_location;
 pub mod objects;
 pub mod objects_location;
 pub mod opener;
@@ -93,12 +93,12 @@ pub mod striping;
 mod syncer;
 mod worker;
 
+pub use cloud_location::{CloudLocation, CloudService, CredentialSource};
 pub use error::{OpenError, OpenErrorKind};
 pub use failure::StoreFailure;
 pub use file_layout::absent;
 pub use location::{InvalidLocation, Location, Members, StoreKind, path_text};
 pub use objects_location::{Engine, EngineLocation, NearFile, ObjectsLocation};
-pub use object_location::{CredentialSource, ObjectLocation, ObjectService};
 pub use opener::{BoxedStore, Condition, OpenedStore, Remnants, StoreOptions};
 pub use packed::{PackedMode, PackedOptions, PackedStore};
 pub use remote::{Connector, PendingComputation, RemoteMode, RemoteOptions, RemoteStore};

@@ -7,6 +7,7 @@
 //! | `file:///srv/my%20disk.obl` | the file with that absolute path, percent-decoded |
 //! | `oblivio+tls://host/disk?server=KEY&key=FILE` | a volume on a server: [`RemoteLocation`] |
 //! | `folder:objects`, `folder:///srv/objects` | a directory with one file per object |
+//! | `s3://bucket/prefix?credentials=FILE`, `gs://…`, `az://…` | an object store: [`CloudLocation`] |
 //! | `near:FILE,folder:objects` | the same, with copies of the upper levels in a local file |
 //! | `stripe:a.obl,file:///srv/b.obl` | a store striped over these members, in that order |
 //! | any other `scheme://…` | refused; never a file of that name |
@@ -30,6 +31,7 @@ use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
+use crate::cloud_location::{CloudLocation, CloudService};
 use crate::objects_location::{Engine, EngineLocation, FOLDER, NearFile, ObjectsLocation};
 use crate::remote_location::{self, RemoteLocation};
 use crate::striping::{MEMBERS_MAX, MEMBERS_MIN};
@@ -139,7 +141,14 @@ pub enum StoreKind {
 
 impl StoreKind {
     /// The kinds of storage that are a single file or server, and not a set of them.
-    pub const ALL: [Self; 3] = [Self::File, Self::Remote, Self::Objects(Engine::Folder)];
+    pub const ALL: [Self; 6] = [
+        Self::File,
+        Self::Remote,
+        Self::Objects(Engine::Folder),
+        Self::Objects(Engine::Cloud(CloudService::S3)),
+        Self::Objects(Engine::Cloud(CloudService::Gcs)),
+        Self::Objects(Engine::Cloud(CloudService::Azure)),
+    ];
 
     /// The URL scheme of this kind; for a stripe, the prefix before the colon.
     pub fn scheme(self) -> &'static str {
@@ -274,6 +283,7 @@ impl fmt::Display for InList<'_> {
             }
             // A URL has its own escapes and no commas.
             Location::Remote(place) => place.to_string(),
+            Location::Objects(place) if place.folder().is_none() => place.engine.to_string(),
             location => location.to_string().replace('%', "%25").replace(',', "%2C"),
         };
         match written.strip_prefix("//") {
@@ -322,6 +332,11 @@ fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location
             Some(StoreKind::File) => path_of_url("file", rest).map(Location::File),
             Some(StoreKind::Objects(Engine::Folder)) => {
                 path_of_url(FOLDER, rest).map(Location::in_folder)
+            }
+            Some(StoreKind::Objects(Engine::Cloud(service))) => {
+                let place = CloudLocation::parse(service, rest).map_err(InvalidLocation)?;
+                let engine = EngineLocation::Cloud(place);
+                Ok(Location::Objects(Box::new(ObjectsLocation { engine, near: None })))
             }
             Some(StoreKind::Remote) => {
                 let place = RemoteLocation::parse(rest).map_err(InvalidLocation)?;

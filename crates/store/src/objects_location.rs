@@ -2,14 +2,16 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use oblivio_core::store::TreeShape;
 
+use crate::cloud_location::{CloudLocation, CloudService};
 use crate::error::OpenError;
 use crate::near::{self, NearStore};
-use crate::objects::Objects;
 use crate::objects::folder::FolderObjects;
-use crate::opener::{BoxedStore, OpenedStore, StoreOptions, no_direct};
+use crate::objects::{Objects, S3Objects, S3Options};
+use crate::opener::{BoxedStore, OpenedStore, RETRY_FOR, StoreOptions, no_direct};
 use crate::packed::{PackedMode, PackedOptions, PackedStore, Remains};
 
 /// The URL scheme of a folder, and its prefix before a literal path.
@@ -21,6 +23,8 @@ pub(crate) const FOLDER: &str = "folder";
 pub enum Engine {
     /// One file per object in a directory.
     Folder,
+    /// An object store: S3, Google Cloud Storage or Azure.
+    Cloud(CloudService),
 }
 
 /// The location of a store over an engine of objects.
@@ -38,6 +42,8 @@ pub struct ObjectsLocation {
 pub enum EngineLocation {
     /// A directory.
     Folder(PathBuf),
+    /// A bucket of an object store.
+    Cloud(CloudLocation),
 }
 
 /// A near file.
@@ -52,19 +58,25 @@ pub struct NearFile {
 
 impl Engine {
     /// All engines.
-    pub const ALL: [Self; 1] = [Self::Folder];
+    pub const ALL: [Self; 4] = [
+        Self::Folder,
+        Self::Cloud(CloudService::S3),
+        Self::Cloud(CloudService::Gcs),
+        Self::Cloud(CloudService::Azure),
+    ];
 
     /// The URL scheme of the engine.
     pub fn scheme(self) -> &'static str {
         match self {
             Self::Folder => FOLDER,
+            Self::Cloud(service) => service.scheme(),
         }
     }
 
     /// The options of a store over this engine.
     pub fn options(self) -> PackedOptions {
         match self {
-            Self::Folder => PackedOptions::default(),
+            Self::Folder | Self::Cloud(_) => PackedOptions::default(),
         }
     }
 }
@@ -72,8 +84,9 @@ impl Engine {
 impl ObjectsLocation {
     /// The engine at this location.
     pub fn engine(&self) -> Engine {
-        match self.engine {
+        match &self.engine {
             EngineLocation::Folder(_) => Engine::Folder,
+            EngineLocation::Cloud(place) => Engine::Cloud(place.service()),
         }
     }
 
@@ -81,13 +94,17 @@ impl ObjectsLocation {
     /// credentials.
     pub(crate) fn local_files(&self) -> Vec<&Path> {
         let near = self.near.iter().map(|near| &*near.path);
-        near.chain(self.folder()).collect()
+        match &self.engine {
+            EngineLocation::Folder(path) => near.chain([&**path]).collect(),
+            EngineLocation::Cloud(place) => near.chain(place.local_files()).collect(),
+        }
     }
 
     /// The directory that holds the objects; `None` if they are elsewhere.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match &self.engine {
             EngineLocation::Folder(path) => Some(path),
+            EngineLocation::Cloud(_) => None,
         }
     }
 
@@ -99,9 +116,10 @@ impl ObjectsLocation {
         if options.direct {
             return Err(no_direct());
         }
-        let objects: Box<dyn Objects> = match &self.engine {
-            EngineLocation::Folder(path) => Box::new(FolderObjects::create(path)?),
-        };
+        if let EngineLocation::Folder(path) = &self.engine {
+            FolderObjects::create(path)?;
+        }
+        let objects = self.connect(options.retry_for)?;
         self.with_near(PackedStore::create(objects, shapes, &self.engine().options())?)
     }
 
@@ -111,7 +129,7 @@ impl ObjectsLocation {
             return Err(no_direct());
         }
         let mode = if options.read_only { PackedMode::Read } else { PackedMode::Write };
-        let objects = self.connect()?;
+        let objects = self.connect(options.retry_for)?;
         let (store, condition) = PackedStore::open(objects, mode, &self.engine().options())?;
         let store = match mode {
             PackedMode::Read => Box::new(store),
@@ -133,23 +151,27 @@ impl ObjectsLocation {
     pub(crate) fn is_vacant(&self) -> Result<bool, OpenError> {
         match &self.engine {
             EngineLocation::Folder(path) if !path.exists() => return Ok(true),
-            EngineLocation::Folder(_) => {}
+            EngineLocation::Folder(_) | EngineLocation::Cloud(_) => {}
         }
-        Ok(PackedStore::remains(self.connect()?)? == Remains::Nothing)
+        Ok(PackedStore::remains(self.connect(RETRY_FOR)?)? == Remains::Nothing)
     }
 
     /// Removes all objects, and the near file.
     pub(crate) fn remove(&self) -> Result<(), OpenError> {
-        PackedStore::remove(self.connect()?)?;
-        match &self.engine {
-            EngineLocation::Folder(path) => FolderObjects::remove_dir(path),
+        PackedStore::remove(self.connect(RETRY_FOR)?)?;
+        if let EngineLocation::Folder(path) = &self.engine {
+            FolderObjects::remove_dir(path);
         }
         self.near.as_ref().map_or(Ok(()), |near| near::remove(&near.path))
     }
 
-    fn connect(&self) -> Result<Box<dyn Objects>, OpenError> {
+    fn connect(&self, retry_for: Duration) -> Result<Box<dyn Objects>, OpenError> {
         match &self.engine {
             EngineLocation::Folder(path) => Ok(Box::new(FolderObjects::open(path)?)),
+            EngineLocation::Cloud(place) => {
+                let options = S3Options { retry_for, ..S3Options::default() };
+                Ok(Box::new(S3Objects::open(place, &options)?))
+            }
         }
     }
 }
@@ -158,6 +180,7 @@ impl fmt::Display for EngineLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(path) => write!(f, "{FOLDER}:{}", path.display()),
+            Self::Cloud(place) => place.fmt(f),
         }
     }
 }

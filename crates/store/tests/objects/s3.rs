@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use oblivio_core::StoreErrorKind;
 use oblivio_store::objects::{Answer, ObjectName, Objects, Prefix, S3Objects, S3Options};
-use oblivio_store::{ObjectLocation, ObjectService, OpenErrorKind};
+use oblivio_store::{CloudLocation, CloudService, OpenErrorKind};
 
 use crate::contract;
 use crate::s3_server::{Action, BUCKET, S3Server, Verb, private_file};
@@ -60,7 +60,7 @@ fn the_engine_keeps_the_contract_as_a_client_of_google() {
         server.address,
         path.display()
     );
-    let location = ObjectLocation::parse(ObjectService::Gcs, rest.as_bytes()).unwrap();
+    let location = CloudLocation::parse(CloudService::Gcs, rest.as_bytes()).unwrap();
     contract::check(|| S3Objects::open(&location, &S3Options::default()).unwrap());
 }
 

@@ -11,7 +11,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use oblivio_store::objects::{Answer, ObjectName, Objects, S3Objects, S3Options};
-use oblivio_store::{ObjectLocation, ObjectService};
+use oblivio_store::{CloudLocation, CloudService};
 
 use crate::contract;
 use crate::s3_server::{Action, BUCKET, S3Server};
@@ -39,7 +39,7 @@ fn cost_of_a_get() {
                 server.credentials().display(),
                 ca.display()
             );
-            let location = ObjectLocation::parse(ObjectService::S3, rest.as_bytes()).unwrap();
+            let location = CloudLocation::parse(CloudService::S3, rest.as_bytes()).unwrap();
             (server, location)
         } else {
             let server = S3Server::start();

@@ -22,7 +22,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use oblivio_store::objects::{S3Objects, S3Options};
-use oblivio_store::{ObjectLocation, ObjectService};
+use oblivio_store::{CloudLocation, CloudService};
 use percent_encoding::percent_decode_str;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -170,13 +170,13 @@ impl S3Server {
         self.folder.path().join("credentials")
     }
 
-    pub(crate) fn location(&self) -> ObjectLocation {
+    pub(crate) fn location(&self) -> CloudLocation {
         let (address, credentials) = (self.address, self.credentials());
         let rest = format!(
             "{BUCKET}/some/prefix?endpoint=http://{address}&plain&credentials={}",
             credentials.display()
         );
-        ObjectLocation::parse(ObjectService::S3, rest.as_bytes()).unwrap()
+        CloudLocation::parse(CloudService::S3, rest.as_bytes()).unwrap()
     }
 
     /// Opens a client with short time limits.

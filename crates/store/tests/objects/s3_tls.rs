@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use oblivio_core::StoreErrorKind;
 use oblivio_store::objects::{Answer, ObjectName, Objects, S3Objects, S3Options};
-use oblivio_store::{ObjectLocation, ObjectService};
+use oblivio_store::{CloudLocation, CloudService};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::TlsAcceptor;
@@ -40,7 +40,7 @@ fn only_a_service_with_a_trusted_certificate_is_used() {
         let credentials = credentials.display();
         let rest =
             format!("{BUCKET}/p?endpoint=https://{host}:{port}&credentials={credentials}{more}");
-        let location = ObjectLocation::parse(ObjectService::S3, rest.as_bytes()).unwrap();
+        let location = CloudLocation::parse(CloudService::S3, rest.as_bytes()).unwrap();
         let mut options = S3Options::default();
         options.retry_for = Duration::from_secs(1);
         S3Objects::open(&location, &options)

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use oblivio_store::objects::{Answer, ObjectName, Objects, S3Objects, S3Options};
-use oblivio_store::{ObjectLocation, ObjectService};
+use oblivio_store::{CloudLocation, CloudService};
 
 use crate::contract;
 use crate::s3_server::{BUCKET, private_file};
@@ -91,7 +91,7 @@ impl SeaweedFs {
             self.ports.s3,
             self.folder.path().join("credentials").display()
         );
-        let location = ObjectLocation::parse(ObjectService::S3, rest.as_bytes()).unwrap();
+        let location = CloudLocation::parse(CloudService::S3, rest.as_bytes()).unwrap();
         S3Objects::open(&location, &S3Options::default()).unwrap()
     }
 }

@@ -18,8 +18,8 @@ use object_store::{
 use super::credentials::{AzureKey, Credentials, RenewableCredentials, aws_credential};
 use super::failure::Failure;
 use super::transport::Transport;
+use crate::cloud_location::CloudLocation;
 use crate::error::{OpenError, OpenErrorKind};
-use crate::object_location::ObjectLocation;
 use crate::objects::{ObjectName, Prefix};
 
 /// The region for services other than Amazon's. Most of them ignore it.
@@ -60,7 +60,7 @@ impl Bucket {
     /// # Errors
     /// If the credentials have an invalid form.
     pub(super) fn new(
-        location: &ObjectLocation,
+        location: &CloudLocation,
         credentials: Credentials,
         transport: Transport,
     ) -> Result<Self, OpenError> {
@@ -207,7 +207,7 @@ fn no_retries() -> RetryConfig {
 }
 
 fn s3_clients(
-    location: &ObjectLocation,
+    location: &CloudLocation,
     credentials: Arc<RenewableCredentials>,
     transport: Transport,
 ) -> object_store::Result<Clients> {
@@ -236,7 +236,7 @@ fn s3_clients(
 }
 
 fn gcs_client(
-    location: &ObjectLocation,
+    location: &CloudLocation,
     key: &str,
     transport: Transport,
 ) -> object_store::Result<GoogleCloudStorage> {
@@ -252,7 +252,7 @@ fn gcs_client(
 }
 
 fn azure_client(
-    location: &ObjectLocation,
+    location: &CloudLocation,
     account_name: String,
     key: AzureKey,
     transport: Transport,

@@ -21,8 +21,8 @@ use object_store::CredentialProvider;
 use object_store::aws::AwsCredential;
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::cloud_location::{CloudService, CredentialSource};
 use crate::error::{OpenError, OpenErrorKind};
-use crate::object_location::{CredentialSource, ObjectService};
 
 /// Maximum length of a file with credentials.
 const FILE_BYTES_MAX: u64 = 64 << 10;
@@ -64,7 +64,7 @@ impl Credentials {
     /// [`NoCredential`](OpenErrorKind::NoCredential) if they are missing, have another form, or are
     /// readable by other users.
     pub(crate) fn read(
-        service: ObjectService,
+        service: CloudService,
         source: &CredentialSource,
     ) -> Result<Self, OpenError> {
         let found = match source {
@@ -85,9 +85,9 @@ impl Credentials {
     ///
     /// # Errors
     /// A message that says what is missing or wrong, without repeating values.
-    pub fn parse(service: ObjectService, text: &str) -> Result<Self, String> {
+    pub fn parse(service: CloudService, text: &str) -> Result<Self, String> {
         match service {
-            ObjectService::S3 => {
+            CloudService::S3 => {
                 let known = ["access_key_id", "secret_access_key", "session_token"];
                 let [id, secret, session_token] = values(text, known)?;
                 let missing = |name: &str| format!("it has no line {name} = …; add one");
@@ -97,14 +97,14 @@ impl Credentials {
                     session_token,
                 })
             }
-            ObjectService::Gcs if text.trim_start().starts_with('{') => {
+            CloudService::Gcs if text.trim_start().starts_with('{') => {
                 Ok(Self::Gcs(Zeroizing::new(text.to_owned())))
             }
-            ObjectService::Gcs => {
+            CloudService::Gcs => {
                 Err("it is not the key of a service account in JSON; download one from Google"
                     .to_owned())
             }
-            ObjectService::Azure => {
+            CloudService::Azure => {
                 let known = ["account_name", "account_key", "sas_token"];
                 let [name, account_key, sas_token] = values(text, known)?;
                 let key = match (account_key, sas_token) {
@@ -122,7 +122,7 @@ impl Credentials {
 
     /// Reads environment variables with the names that the tools of the service use.
     fn from_variables(
-        service: ObjectService,
+        service: CloudService,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, String> {
         let optional =
@@ -136,17 +136,17 @@ impl Credentials {
             })
         };
         match service {
-            ObjectService::S3 => Ok(Self::S3 {
+            CloudService::S3 => Ok(Self::S3 {
                 access_key_id: required("AWS_ACCESS_KEY_ID")?.to_string(),
                 secret_access_key: required("AWS_SECRET_ACCESS_KEY")?,
                 session_token: optional("AWS_SESSION_TOKEN"),
             }),
-            ObjectService::Gcs => {
+            CloudService::Gcs => {
                 let path = required("GOOGLE_APPLICATION_CREDENTIALS")?;
                 let text = read_private(Path::new(&*path)).map_err(|error| error.to_string())?;
                 Self::parse(service, &text)
             }
-            ObjectService::Azure => {
+            CloudService::Azure => {
                 let key = match optional("AZURE_STORAGE_SAS_TOKEN") {
                     Some(token) => AzureKey::SasToken(token),
                     None => AzureKey::AccountKey(required("AZURE_STORAGE_ACCOUNT_KEY")?),
@@ -239,7 +239,7 @@ impl RenewableCredentials {
         if self.source == CredentialSource::Environment {
             return false;
         }
-        let read = Credentials::read(ObjectService::S3, &self.source);
+        let read = Credentials::read(CloudService::S3, &self.source);
         let Ok(Credentials::S3 { access_key_id, secret_access_key, session_token }) = read else {
             return false;
         };

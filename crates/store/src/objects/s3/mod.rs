@@ -45,8 +45,8 @@ pub use credentials::{AzureKey, Credentials};
 
 use super::request_counts::RequestCounts;
 use super::{Answer, Listed, ObjectName, Objects, Prefix, Synced, Ticket};
+use crate::cloud_location::CloudLocation;
 use crate::error::{OpenError, OpenErrorKind};
-use crate::object_location::ObjectLocation;
 use crate::opener::RETRY_FOR;
 use answers::{Answers, Pending, Reply};
 use bucket::Bucket;
@@ -103,7 +103,7 @@ impl S3Objects {
     ///
     /// # Errors
     /// If the credentials or the certificates cannot be read.
-    pub fn open(location: &ObjectLocation, options: &S3Options) -> Result<Self, OpenError> {
+    pub fn open(location: &CloudLocation, options: &S3Options) -> Result<Self, OpenError> {
         let credentials = Credentials::read(location.service(), location.credentials())?;
         Self::open_with(location, credentials, options)
     }
@@ -114,7 +114,7 @@ impl S3Objects {
     /// # Errors
     /// If the certificates cannot be read.
     pub fn open_with(
-        location: &ObjectLocation,
+        location: &CloudLocation,
         credentials: Credentials,
         options: &S3Options,
     ) -> Result<Self, OpenError> {
@@ -164,7 +164,7 @@ async fn serve(dispatcher: Arc<Dispatcher>, mut received: UnboundedReceiver<(Req
 }
 
 /// The certificates that a service's certificate may be signed by.
-fn roots(location: &ObjectLocation) -> Result<RootCertStore, OpenError> {
+fn roots(location: &CloudLocation) -> Result<RootCertStore, OpenError> {
     let Some(path) = location.ca() else {
         let roots = roots_of_system();
         if roots.is_empty() && !location.is_plain() {

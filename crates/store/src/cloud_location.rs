@@ -23,7 +23,7 @@ use crate::remote_location::{parameters, path, shown_path};
 
 /// A service that keeps objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ObjectService {
+pub enum CloudService {
     /// Amazon S3, or a compatible service.
     S3,
     /// Google Cloud Storage.
@@ -32,7 +32,7 @@ pub enum ObjectService {
     Azure,
 }
 
-impl ObjectService {
+impl CloudService {
     /// Every service.
     pub const ALL: [Self; 3] = [Self::S3, Self::Gcs, Self::Azure];
 
@@ -57,8 +57,8 @@ pub enum CredentialSource {
 
 /// The location of a volume in an object store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObjectLocation {
-    service: ObjectService,
+pub struct CloudLocation {
+    service: CloudService,
     bucket: String,
     /// Without a slash at its end.
     prefix: String,
@@ -83,12 +83,12 @@ const BUCKET_BYTES_MAX: usize = 222;
 /// The value of `credentials=` for environment variables.
 const ENVIRONMENT: &str = "env";
 
-impl ObjectLocation {
+impl CloudLocation {
     /// Parses the part of a URL after `://`.
     ///
     /// # Errors
     /// A message that says what is missing or wrong, without repeating values.
-    pub fn parse(service: ObjectService, rest: &[u8]) -> Result<Self, String> {
+    pub fn parse(service: CloudService, rest: &[u8]) -> Result<Self, String> {
         let scheme = service.scheme();
         let rest = str::from_utf8(rest).map_err(|_| {
             format!("{scheme}:// must be UTF-8; percent-encode other bytes of paths")
@@ -121,12 +121,12 @@ impl ObjectLocation {
         check_plain(endpoint.as_deref(), plain.is_some())?;
         let region = region.map(str::to_owned);
         match (service, &region) {
-            (ObjectService::S3, None) if endpoint.is_none() => {
+            (CloudService::S3, None) if endpoint.is_none() => {
                 return Err("missing &region=REGION (the region of the bucket at Amazon), or \
                             &endpoint=URL of another service"
                     .to_owned());
             }
-            (ObjectService::Gcs | ObjectService::Azure, Some(_)) => {
+            (CloudService::Gcs | CloudService::Azure, Some(_)) => {
                 return Err(format!("region= is only for s3://; remove it from {scheme}://"));
             }
             _ => {}
@@ -145,7 +145,7 @@ impl ObjectLocation {
     }
 
     /// The service.
-    pub fn service(&self) -> ObjectService {
+    pub fn service(&self) -> CloudService {
         self.service
     }
 
@@ -195,7 +195,7 @@ impl ObjectLocation {
 }
 
 /// Displays the URL, which parses to the same value.
-impl fmt::Display for ObjectLocation {
+impl fmt::Display for CloudLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { service, bucket, prefix, endpoint, region, credentials, ca } = self;
         write!(f, "{}://{bucket}/{prefix}?credentials=", service.scheme())?;
@@ -278,16 +278,16 @@ fn check_plain(endpoint: Option<&str>, is_plain: bool) -> Result<(), String> {
     }
 }
 
-fn no_credentials(service: ObjectService) -> String {
+fn no_credentials(service: CloudService) -> String {
     let (file, variables) = match service {
-        ObjectService::S3 => (
+        CloudService::S3 => (
             "with the lines access_key_id = … and secret_access_key = …",
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
         ),
-        ObjectService::Gcs => {
+        CloudService::Gcs => {
             ("with the key of a service account in JSON", "GOOGLE_APPLICATION_CREDENTIALS")
         }
-        ObjectService::Azure => (
+        CloudService::Azure => (
             "with the lines account_name = … and account_key = …",
             "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
         ),
@@ -304,10 +304,10 @@ mod tests {
 
     use super::*;
 
-    fn parse(url: &str) -> Result<ObjectLocation, String> {
+    fn parse(url: &str) -> Result<CloudLocation, String> {
         let (scheme, rest) = url.split_once("://").unwrap();
-        let service = ObjectService::ALL.into_iter().find(|it| it.scheme() == scheme).unwrap();
-        ObjectLocation::parse(service, rest.as_bytes())
+        let service = CloudService::ALL.into_iter().find(|it| it.scheme() == scheme).unwrap();
+        CloudLocation::parse(service, rest.as_bytes())
     }
 
     #[test]
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!((place.endpoint(), place.is_plain()), (Some("http://h:1"), true));
         assert_eq!(place.local_files(), [Path::new("k")]);
         let file = CredentialSource::File("env".into());
-        let place = ObjectLocation { credentials: file, ..place };
+        let place = CloudLocation { credentials: file, ..place };
         assert!(place.to_string().contains("credentials=./env"), "{place}");
     }
 
@@ -375,11 +375,11 @@ mod tests {
             rest in "[ab./]{0,8}/[ab./]{0,8}\\?(credentials=[a-z%0-9/]{0,6}|&|endpoint=https?://|\
                      [a:.\\[\\]/@0-9]{1,6}|plain|ca=[a%]{1,3}|region=[a-z-]{1,4}){0,8}"
         ) {
-            for service in ObjectService::ALL {
-                if let Ok(place) = ObjectLocation::parse(service, rest.as_bytes()) {
+            for service in CloudService::ALL {
+                if let Ok(place) = CloudLocation::parse(service, rest.as_bytes()) {
                     let shown = place.to_string();
                     let (_, again) = shown.split_once("://").unwrap();
-                    prop_assert_eq!(ObjectLocation::parse(service, again.as_bytes()), Ok(place));
+                    prop_assert_eq!(CloudLocation::parse(service, again.as_bytes()), Ok(place));
                 }
             }
         }
