@@ -35,8 +35,10 @@
 //! | [`private`] | files and directories that only their owner may read |
 //! | [`size`] | parses sizes such as `64M` |
 //! | [`buffer_pool`] | a pool of message buffers |
+//! | [`authority_tls`] | TLS links to servers with certificates, and links without TLS |
 //! | [`tls`] | links over TLS 1.3 with pinned keys |
 
+pub mod authority_tls;
 pub mod buffer_pool;
 mod fields;
 pub mod frame;

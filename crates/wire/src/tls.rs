@@ -118,7 +118,7 @@ impl ServerTls {
 /// The default provider with AES-128 first, because AES-256 takes a fifth longer. A key of 128 bits
 /// suffices: buckets are also sealed, and for shares, queries and matrices, which only the link
 /// protects, 128 bits are secure enough.
-fn provider() -> CryptoProvider {
+pub(crate) fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     provider
         .cipher_suites
@@ -156,7 +156,7 @@ fn certified(me: &SecretKey, provider: &CryptoProvider) -> io::Result<Arc<Certif
     Ok(Arc::new(CertifiedKey::new(vec![CertificateDer::from(me.public().spki())], key)))
 }
 
-fn unusable(error: TlsError) -> io::Error {
+pub(crate) fn unusable(error: TlsError) -> io::Error {
     io::Error::other(error)
 }
 
@@ -277,7 +277,7 @@ const READ_BYTES: usize = 256 << 10;
 /// Maximum number of bytes of plaintext that are encrypted before they are sent.
 const WRITE_BYTES: usize = 256 << 10;
 
-fn shake_hands(
+pub(crate) fn shake_hands(
     mut connection: Connection,
     stream: TcpStream,
     within: Duration,
@@ -326,7 +326,7 @@ struct Sender {
 
 /// How encrypted records are written to the socket.
 #[derive(Clone, Copy)]
-enum Sends {
+pub(crate) enum Sends {
     /// Writes from a copy: another thread can read while the socket blocks.
     BesideReading,
     /// Writes from the TLS buffer: another thread cannot read while the socket blocks. For a side
