@@ -11,12 +11,14 @@
 //! | [`folder`] | one file per object in a directory |
 //! | [`request_counts`] | counters of requests |
 //! | [`s3`] | Amazon S3 and compatible services, Google Cloud Storage, Azure |
+//! | [`resp`] | the protocol of Redis and Valkey |
 
 pub mod folder;
 pub mod memory;
 mod name;
 pub mod request_counts;
 pub mod s3;
+pub mod resp;
 
 use std::ops::Range;
 
