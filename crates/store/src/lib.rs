@@ -57,6 +57,7 @@
 //! | [`objects`] | engines of named objects that are written once |
 //! | [`objects_location`] | locations of engines, and the stores there |
 //! | [`cloud_location`] | the location of a volume in an object store |
+//! | [`redis_location`] | the location of a volume on a Redis or Valkey cluster |
 //! | [`remote_location`], [`connector`] | the location of a server, and connections to it |
 //! | [`remote`] | [`RemoteStore`]: a store on a server |
 //! | [`packed`] | [`PackedStore`]: buckets packed into objects that are written once |
@@ -85,6 +86,7 @@ pub mod opener;
 pub mod packed;
 mod pending;
 mod prefetched;
+pub mod redis_location;
 pub mod remote;
 pub mod remote_location;
 mod store;
@@ -101,6 +103,7 @@ pub use location::{InvalidLocation, Location, Members, StoreKind, path_text};
 pub use objects_location::{Engine, EngineLocation, NearFile, ObjectsLocation};
 pub use opener::{BoxedStore, Condition, OpenedStore, Remnants, StoreOptions};
 pub use packed::{PackedMode, PackedOptions, PackedStore};
+pub use redis_location::{REDIS_PORT, RedisLocation, RedisSecurity};
 pub use remote::{Connector, PendingComputation, RemoteMode, RemoteOptions, RemoteStore};
 pub use remote_location::{PORT, RemoteLocation};
 pub use store::{FileOptions, FileStore};
