@@ -108,6 +108,7 @@ impl From<OpenErrorKind> for ErrorKind {
             | OpenErrorKind::WrongMembers
             | OpenErrorKind::NoCredential
             | OpenErrorKind::Unsuitable
+            | OpenErrorKind::NotDurable
             | OpenErrorKind::DirectRefused => Self::Input,
             OpenErrorKind::UnknownVersion => Self::UnknownVersion,
             OpenErrorKind::Damaged | OpenErrorKind::Truncated => Self::Tampered,

@@ -36,6 +36,8 @@ pub enum OpenErrorKind {
     Unsuitable,
     /// The storage does not support direct I/O.
     DirectRefused,
+    /// The storage may lose writes that it acknowledged, or does not show whether it may.
+    NotDurable,
     /// The client's key for a server is missing or unusable.
     NoCredential,
     /// The server has another key than expected, or refuses this client.

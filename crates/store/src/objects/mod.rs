@@ -11,6 +11,7 @@
 //! | [`folder`] | one file per object in a directory |
 //! | [`request_counts`] | counters of requests |
 //! | [`s3`] | Amazon S3 and compatible services, Google Cloud Storage, Azure |
+//! | [`redis`] | [`RedisObjects`]: a Redis or Valkey cluster |
 //! | [`resp`] | the protocol of Redis and Valkey |
 
 pub mod folder;
@@ -18,6 +19,7 @@ pub mod memory;
 mod name;
 pub mod request_counts;
 pub mod s3;
+pub mod redis;
 pub mod resp;
 
 use std::ops::Range;
@@ -28,6 +30,7 @@ use oblivio_core::StoreError;
 pub use name::{ObjectName, Prefix};
 pub use request_counts::{RequestCounts, RequestKind, RequestTotals};
 pub use s3::{S3Objects, S3Options};
+pub use redis::{RedisObjects, RedisOptions};
 
 /// A request in flight. Its number is unique within the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -23,7 +23,7 @@
 //! | `frames` | encoded requests |
 //! | `unflushed` | written buckets that are not durable yet |
 
-mod backoff;
+pub(crate) mod backoff;
 mod connection;
 mod frames;
 mod opening;
