@@ -42,11 +42,12 @@ tools:
 	done
 
 # Programs that the demo and the tests run on disks, as COMMAND:PACKAGE. A package is installed if its
-# command is missing.
+# command is missing. `redis-check-rdb` is also the Redis server, if it is called by that name; the package
+# `redis-server` would start a service.
 DISK_TOOLS := debugfs:e2fsprogs nbdcopy:libnbd-bin
 TEST_TOOLS := $(DISK_TOOLS) fio:fio nbdkit:nbdkit nbdfuse:nbdfuse qemu-img:qemu-utils \
               nbd-client:nbd-client socat:socat fusermount3:fuse3 unshare:util-linux ip:iproute2 losetup:mount \
-              qemu-$(shell uname -m):qemu-user
+              qemu-$(shell uname -m):qemu-user redis-check-rdb:redis-tools
 
 READER := target/tools/reader
 

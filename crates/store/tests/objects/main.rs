@@ -13,3 +13,7 @@ mod s3_tls;
 mod seaweedfs;
 mod view;
 mod world;
+mod redis;
+mod redis_cluster;
+mod redis_lies;
+mod redis_speed;
