@@ -8,6 +8,7 @@
 //! | `oblivio+tls://host/disk?server=KEY&key=FILE` | a volume on a server: [`RemoteLocation`] |
 //! | `folder:objects`, `folder:///srv/objects` | a directory with one file per object |
 //! | `s3://bucket/prefix?credentials=FILE`, `gs://…`, `az://…` | an object store: [`CloudLocation`] |
+//! | `redis://host,host/name` | a Redis or Valkey cluster: [`RedisLocation`] |
 //! | `near:FILE,folder:objects` | the same, with copies of the upper levels in a local file |
 //! | `stripe:a.obl,file:///srv/b.obl` | a store striped over these members, in that order |
 //! | any other `scheme://…` | refused; never a file of that name |
@@ -33,6 +34,7 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode, per
 
 use crate::cloud_location::{CloudLocation, CloudService};
 use crate::objects_location::{Engine, EngineLocation, FOLDER, NearFile, ObjectsLocation};
+use crate::redis_location::{REDISS_SCHEME, RedisLocation};
 use crate::remote_location::{self, RemoteLocation};
 use crate::striping::{MEMBERS_MAX, MEMBERS_MIN};
 
@@ -72,6 +74,12 @@ impl Members {
         }
         if members.iter().any(|member| matches!(member, Location::Stripe(_))) {
             return Err(nested());
+        }
+        if members.iter().any(|member| InList(member).to_string().contains(',')) {
+            return Err(InvalidLocation(
+                "stripe: cannot contain a location with a comma; name one node of a Redis cluster"
+                    .into(),
+            ));
         }
         if (1..count).any(|i| members[..i].contains(&members[i])) {
             return Err(InvalidLocation(
@@ -141,13 +149,14 @@ pub enum StoreKind {
 
 impl StoreKind {
     /// The kinds of storage that are a single file or server, and not a set of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::File,
         Self::Remote,
         Self::Objects(Engine::Folder),
         Self::Objects(Engine::Cloud(CloudService::S3)),
         Self::Objects(Engine::Cloud(CloudService::Gcs)),
         Self::Objects(Engine::Cloud(CloudService::Azure)),
+        Self::Objects(Engine::Redis),
     ];
 
     /// The URL scheme of this kind; for a stripe, the prefix before the colon.
@@ -162,6 +171,9 @@ impl StoreKind {
     }
 
     fn of_scheme(scheme: &str) -> Option<Self> {
+        if scheme.eq_ignore_ascii_case(REDISS_SCHEME) {
+            return Some(Self::Objects(Engine::Redis));
+        }
         Self::ALL.into_iter().find(|kind| kind.scheme().eq_ignore_ascii_case(scheme))
     }
 }
@@ -336,6 +348,11 @@ fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location
             Some(StoreKind::Objects(Engine::Cloud(service))) => {
                 let place = CloudLocation::parse(service, rest).map_err(InvalidLocation)?;
                 let engine = EngineLocation::Cloud(place);
+                Ok(Location::Objects(Box::new(ObjectsLocation { engine, near: None })))
+            }
+            Some(StoreKind::Objects(Engine::Redis)) => {
+                let place = RedisLocation::parse(rest).map_err(InvalidLocation)?;
+                let engine = EngineLocation::Redis(place);
                 Ok(Location::Objects(Box::new(ObjectsLocation { engine, near: None })))
             }
             Some(StoreKind::Remote) => {

@@ -10,12 +10,19 @@ use crate::cloud_location::{CloudLocation, CloudService};
 use crate::error::OpenError;
 use crate::near::{self, NearStore};
 use crate::objects::folder::FolderObjects;
-use crate::objects::{Objects, S3Objects, S3Options};
+use crate::objects::{Objects, RedisObjects, RedisOptions, S3Objects, S3Options};
 use crate::opener::{BoxedStore, OpenedStore, RETRY_FOR, StoreOptions, no_direct};
 use crate::packed::{PackedMode, PackedOptions, PackedStore, Remains};
+use crate::redis_location::{REDIS_SCHEME, RedisLocation};
 
 /// The URL scheme of a folder, and its prefix before a literal path.
 pub(crate) const FOLDER: &str = "folder";
+
+/// Maximum bytes of the entries of a chunk on Redis, which keeps each value in one piece of memory.
+const REDIS_CHUNK_BYTES: usize = 256 << 10;
+
+/// Maximum bytes that are kept in memory until a cluster has made them durable.
+const UNSYNCED_BYTES_MAX: usize = 64 << 20;
 
 /// An engine of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +32,8 @@ pub enum Engine {
     Folder,
     /// An object store: S3, Google Cloud Storage or Azure.
     Cloud(CloudService),
+    /// A Redis or Valkey cluster.
+    Redis,
 }
 
 /// The location of a store over an engine of objects.
@@ -44,6 +53,8 @@ pub enum EngineLocation {
     Folder(PathBuf),
     /// A bucket of an object store.
     Cloud(CloudLocation),
+    /// A Redis or Valkey cluster.
+    Redis(RedisLocation),
 }
 
 /// A near file.
@@ -58,11 +69,12 @@ pub struct NearFile {
 
 impl Engine {
     /// All engines.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Folder,
         Self::Cloud(CloudService::S3),
         Self::Cloud(CloudService::Gcs),
         Self::Cloud(CloudService::Azure),
+        Self::Redis,
     ];
 
     /// The URL scheme of the engine.
@@ -70,6 +82,7 @@ impl Engine {
         match self {
             Self::Folder => FOLDER,
             Self::Cloud(service) => service.scheme(),
+            Self::Redis => REDIS_SCHEME,
         }
     }
 
@@ -77,6 +90,9 @@ impl Engine {
     pub fn options(self) -> PackedOptions {
         match self {
             Self::Folder | Self::Cloud(_) => PackedOptions::default(),
+            Self::Redis => PackedOptions::default()
+                .with_chunk_bytes(REDIS_CHUNK_BYTES)
+                .with_unsynced_bytes_max(Some(UNSYNCED_BYTES_MAX)),
         }
     }
 }
@@ -87,6 +103,7 @@ impl ObjectsLocation {
         match &self.engine {
             EngineLocation::Folder(_) => Engine::Folder,
             EngineLocation::Cloud(place) => Engine::Cloud(place.service()),
+            EngineLocation::Redis(_) => Engine::Redis,
         }
     }
 
@@ -97,6 +114,7 @@ impl ObjectsLocation {
         match &self.engine {
             EngineLocation::Folder(path) => near.chain([&**path]).collect(),
             EngineLocation::Cloud(place) => near.chain(place.local_files()).collect(),
+            EngineLocation::Redis(place) => near.chain(place.local_files()).collect(),
         }
     }
 
@@ -104,7 +122,7 @@ impl ObjectsLocation {
     pub(crate) fn folder(&self) -> Option<&Path> {
         match &self.engine {
             EngineLocation::Folder(path) => Some(path),
-            EngineLocation::Cloud(_) => None,
+            EngineLocation::Cloud(_) | EngineLocation::Redis(_) => None,
         }
     }
 
@@ -149,9 +167,8 @@ impl ObjectsLocation {
 
     /// Whether there are no objects at this location.
     pub(crate) fn is_vacant(&self) -> Result<bool, OpenError> {
-        match &self.engine {
-            EngineLocation::Folder(path) if !path.exists() => return Ok(true),
-            EngineLocation::Folder(_) | EngineLocation::Cloud(_) => {}
+        if self.folder().is_some_and(|path| !path.exists()) {
+            return Ok(true);
         }
         Ok(PackedStore::remains(self.connect(RETRY_FOR)?)? == Remains::Nothing)
     }
@@ -172,6 +189,12 @@ impl ObjectsLocation {
                 let options = S3Options { retry_for, ..S3Options::default() };
                 Ok(Box::new(S3Objects::open(place, &options)?))
             }
+            EngineLocation::Redis(place) => {
+                let options = RedisOptions::default()
+                    .with_retry_for(retry_for)
+                    .with_weak_flush(place.has_weak_flush());
+                Ok(Box::new(RedisObjects::open(place, options)?))
+            }
         }
     }
 }
@@ -181,6 +204,7 @@ impl fmt::Display for EngineLocation {
         match self {
             Self::Folder(path) => write!(f, "{FOLDER}:{}", path.display()),
             Self::Cloud(place) => place.fmt(f),
+            Self::Redis(place) => place.fmt(f),
         }
     }
 }

@@ -10,6 +10,7 @@
 //! | `user=` | the user of the cluster's access control list; default: the default user |
 //! | `password=` | the file with the user's password, percent-encoded |
 //! | `plain` | no TLS: every host on the way can read the password and change what is sent |
+//! | `weak-flush` | uses a cluster that may lose what it acknowledged |
 //!
 //! `rediss://` means the same. The URL contains no secret. The password file contains a secret.
 
@@ -28,6 +29,9 @@ pub const REDIS_PORT: u16 = 6379;
 /// The URL scheme of volumes on a Redis or Valkey cluster.
 pub(crate) const REDIS_SCHEME: &str = "redis";
 
+/// The URL scheme that means the same.
+pub(crate) const REDISS_SCHEME: &str = "rediss";
+
 /// The maximum number of nodes in a URL.
 const NODES_MAX: usize = 64;
 
@@ -39,6 +43,7 @@ pub struct RedisLocation {
     security: RedisSecurity,
     user: Option<String>,
     password: Option<PathBuf>,
+    has_weak_flush: bool,
 }
 
 /// How a client knows that it is connected to the cluster.
@@ -74,13 +79,22 @@ impl RedisLocation {
             return Err(format!("it names {} nodes; at most {NODES_MAX} are read", nodes.len()));
         }
         check_name(name).map_err(oblivio_wire::Invalid::why)?;
-        let is_plain = query.split('&').any(|field| field == PLAIN);
-        // `parameters` numbers the fields, so `plain` keeps its place.
-        let query = query.split('&').map(|field| if field == PLAIN { PLAIN_YES } else { field });
-        let query = query.collect::<Vec<_>>().join("&");
-        let [ca, user, password, plain] = parameters(&query, ["ca", "user", "password", PLAIN])?;
-        if plain.is_some() && !is_plain {
-            return Err(format!("{PLAIN} has no value; write only its name"));
+        // `parameters` numbers the fields and needs values, so these get one.
+        let has = |flag: &str| query.split('&').any(|field| field == flag);
+        let [is_plain, has_weak_flush] = [PLAIN, WEAK_FLUSH].map(has);
+        let with_value = |field: &str| match [PLAIN, WEAK_FLUSH].contains(&field) {
+            true => format!("{field}=yes"),
+            false => field.to_owned(),
+        };
+        let query = query.split('&').map(with_value).collect::<Vec<_>>().join("&");
+        let known = ["ca", "user", "password", PLAIN, WEAK_FLUSH];
+        let [ca, user, password, plain, weak_flush] = parameters(&query, known)?;
+        for (flag, found, is_there) in
+            [(PLAIN, plain, is_plain), (WEAK_FLUSH, weak_flush, has_weak_flush)]
+        {
+            if found.is_some() && !is_there {
+                return Err(format!("{flag} has no value; write only its name"));
+            }
         }
         let security = match (ca, is_plain) {
             (Some(_), true) => return Err("ca= has no effect with plain; remove one".into()),
@@ -93,7 +107,7 @@ impl RedisLocation {
         }
         let user = user.map(decoded).transpose()?;
         let password = password.map(path);
-        Ok(Self { nodes, name: name.to_owned(), security, user, password })
+        Ok(Self { nodes, name: name.to_owned(), security, user, password, has_weak_flush })
     }
 
     /// The hosts and ports of the nodes to ask first. An IPv6 address has no brackets here.
@@ -116,15 +130,31 @@ impl RedisLocation {
         self.user.as_deref()
     }
 
+    /// Whether to use a cluster that may lose what it acknowledged.
+    pub fn has_weak_flush(&self) -> bool {
+        self.has_weak_flush
+    }
+
+    /// The paths of all local files that the location names.
+    pub fn local_files(&self) -> Vec<&Path> {
+        let ca = match &self.security {
+            RedisSecurity::Authorities(ca) => Some(ca.as_path()),
+            RedisSecurity::SystemAuthorities | RedisSecurity::Plain => None,
+        };
+        ca.into_iter().chain(self.password()).collect()
+    }
+
     /// The path of the file with the password; `None` if the cluster needs no password.
     pub fn password(&self) -> Option<&Path> {
         self.password.as_deref()
     }
 }
 
-/// The parameter that turns TLS off, and a form of it with a value.
+/// The parameter that turns TLS off.
 const PLAIN: &str = "plain";
-const PLAIN_YES: &str = "plain=yes";
+
+/// The parameter that accepts a cluster that may lose what it acknowledged.
+const WEAK_FLUSH: &str = "weak-flush";
 
 fn node(authority: &str) -> Option<(String, u16)> {
     let (host, port) = keys::host_and_port(authority)?;
@@ -155,6 +185,9 @@ impl fmt::Display for RedisLocation {
         if let Some(password) = &self.password {
             write!(f, "{}password={}", separate(), shown_path(password))?;
         }
+        if self.has_weak_flush {
+            write!(f, "{}{WEAK_FLUSH}", separate())?;
+        }
         Ok(())
     }
 }
@@ -170,6 +203,8 @@ mod tests {
             "h/a.obl",
             "h/a?plain",
             "h/a?plain&password=p%20w",
+            "h/a?weak-flush",
+            "h/a?weak-flush&plain&user=u&password=p",
             "h/a?user=a%26b%c3%bc&ca=%ff&password=%26",
             "h/a?password=p&plain&user=u",
         ] {

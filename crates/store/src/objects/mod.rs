@@ -17,10 +17,10 @@
 pub mod folder;
 pub mod memory;
 mod name;
-pub mod request_counts;
-pub mod s3;
 pub mod redis;
+pub mod request_counts;
 pub mod resp;
+pub mod s3;
 
 use std::ops::Range;
 
@@ -28,9 +28,9 @@ use bytes::Bytes;
 use oblivio_core::StoreError;
 
 pub use name::{ObjectName, Prefix};
+pub use redis::{RedisObjects, RedisOptions};
 pub use request_counts::{RequestCounts, RequestKind, RequestTotals};
 pub use s3::{S3Objects, S3Options};
-pub use redis::{RedisObjects, RedisOptions};
 
 /// A request in flight. Its number is unique within the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

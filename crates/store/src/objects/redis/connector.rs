@@ -151,7 +151,8 @@ impl NodeConnector {
                      allow it for this user (+config|get)"
                 ),
             };
-            let message = format!("{problem}, or open with --weak-flush if you accept that loss");
+            let message =
+                format!("{problem}, or add &weak-flush to the URL if you accept that loss");
             return Err(Failure::new(FailureKind::NotDurable, message));
         }
         Ok(())

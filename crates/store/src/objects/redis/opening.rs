@@ -21,7 +21,7 @@ pub(super) fn check(cluster: &mut Cluster, keys: &Keys, weak_flush: bool) -> Res
     }
     if cluster.is_single() && !weak_flush {
         let message = "Redis cluster mode is off, so no replica takes over if the server fails; \
-                       use a cluster, or open with --weak-flush if you accept that loss";
+                       use a cluster, or add &weak-flush to the URL if you accept that loss";
         return Err(Failure::new(FailureKind::NotDurable, message));
     }
     let mut unlisted = None;
@@ -57,7 +57,7 @@ pub(super) fn check(cluster: &mut Cluster, keys: &Keys, weak_flush: bool) -> Res
 fn check_replicas(cluster: &mut Cluster, keys: &Keys, master: &Address) -> Result<(), Failure> {
     if cluster.connect(master)?.info.replicas == 0 {
         let message = "it has no connected replica, so its failure loses writes that it \
-                       acknowledged; add a replica (CLUSTER REPLICATE), or open with --weak-flush \
+                       acknowledged; add a replica (CLUSTER REPLICATE), or add &weak-flush to the URL \
                        if you accept that loss";
         return Err(Failure::new(FailureKind::NotDurable, message));
     }
