@@ -21,6 +21,9 @@ pub(crate) const FOLDER: &str = "folder";
 /// Maximum bytes of the entries of a chunk on Redis, which keeps each value in one piece of memory.
 const REDIS_CHUNK_BYTES: usize = 256 << 10;
 
+/// Time limit for a failover of a cluster, while it is opened.
+const FAILOVER_WITHIN: Duration = Duration::from_secs(20);
+
 /// Maximum bytes that are kept in memory until a cluster has made them durable.
 const UNSYNCED_BYTES_MAX: usize = 64 << 20;
 
@@ -192,6 +195,7 @@ impl ObjectsLocation {
             EngineLocation::Redis(place) => {
                 let options = RedisOptions::default()
                     .with_retry_for(retry_for)
+                    .with_retry_opening_for(FAILOVER_WITHIN.min(retry_for))
                     .with_weak_flush(place.has_weak_flush());
                 Ok(Box::new(RedisObjects::open(place, options)?))
             }

@@ -321,7 +321,7 @@ fn nodes_that_lose_writes_are_refused() {
     });
     let (kind, message) = refusal(&location);
     assert_eq!(kind, OpenErrorKind::NotDurable, "{message}");
-    assert!(message.contains("no connected replica"), "{message}");
+    assert!(message.contains("has no replica"), "{message}");
 }
 
 #[test]

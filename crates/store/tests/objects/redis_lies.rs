@@ -249,6 +249,16 @@ fn absurd_replies_at_opening_are_errors() {
 }
 
 #[test]
+fn a_node_that_became_a_replica_is_not_used() {
+    let peer = Peer::start();
+    let replica = REPLICATION.replace("role:master", "role:slave");
+    peer.tell(move |it| (it == "INFO replication").then(|| info(&replica)));
+    let refused = RedisObjects::open(&peer.location(), options()).map(drop).unwrap_err();
+    assert_eq!(refused.kind(), OpenErrorKind::Unreachable);
+    assert!(refused.to_string().contains("it is a replica"), "{refused}");
+}
+
+#[test]
 fn an_error_does_not_repeat_the_password() {
     let peer = Peer::start();
     let folder = tempfile::tempdir().unwrap();

@@ -55,12 +55,7 @@ pub(super) fn check(cluster: &mut Cluster, keys: &Keys, weak_flush: bool) -> Res
 
 /// Checks that a master has a replica, and that clients are told the addresses of all of them.
 fn check_replicas(cluster: &mut Cluster, keys: &Keys, master: &Address) -> Result<(), Failure> {
-    if cluster.connect(master)?.info.replicas == 0 {
-        let message = "it has no connected replica, so its failure loses writes that it \
-                       acknowledged; add a replica (CLUSTER REPLICATE), or add &weak-flush to the URL \
-                       if you accept that loss";
-        return Err(Failure::new(FailureKind::NotDurable, message));
-    }
+    let connected = cluster.connect(master)?.info.replicas;
     let replies =
         cluster.call(master, &[Command::new(&[b"CLUSTER", b"NODES"])], SETUP_BYTES_MAX)?;
     let view = match &replies[..] {
@@ -68,6 +63,20 @@ fn check_replicas(cluster: &mut Cluster, keys: &Keys, master: &Address) -> Resul
         _ => return Err(Failure::of_replies(&replies, "CLUSTER NODES")),
     };
     let view = view.ok_or_else(|| Failure::violation("CLUSTER NODES is malformed"))?;
+    if view.replicas == 0 {
+        let message = "it has no replica, so its failure loses writes that it acknowledged; add a \
+                       replica (CLUSTER REPLICATE), or add &weak-flush to the URL if you accept \
+                       that loss";
+        return Err(Failure::new(FailureKind::NotDurable, message));
+    }
+    if connected == 0 {
+        // After a failover, until the old master is back as a replica.
+        return Err(Failure::transient(format!(
+            "none of its {} replicas is connected; start them, or add &weak-flush to the URL if \
+             you accept that a failure loses acknowledged writes",
+            view.replicas
+        )));
+    }
     cluster.set_replicas(master, view.replicas);
     let listed = cluster.topology().replicas_of(master).count();
     if listed >= view.replicas {
