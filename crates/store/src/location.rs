@@ -7,7 +7,7 @@
 //! | `file:///srv/my%20disk.obl` | the file with that absolute path, percent-decoded |
 //! | `oblivio+tls://host/disk?server=KEY&key=FILE` | a volume on a server: [`RemoteLocation`] |
 //! | `folder:objects`, `folder:///srv/objects` | a directory with one file per object |
-//! | `s3://bucket/prefix?credentials=FILE`, `gs://…`, `az://…` | an object store: [`CloudLocation`] |
+//! | `s3://bucket/prefix?…`, `gs://…`, `az://…` | an object store: [`CloudLocation`] |
 //! | `redis://host,host/name` | a Redis or Valkey cluster: [`RedisLocation`] |
 //! | `near:FILE,folder:objects` | the same, with copies of the upper levels in a local file |
 //! | `stripe:a.obl,file:///srv/b.obl` | a store striped over these members, in that order |

@@ -26,8 +26,8 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "DIR", default_value = "oblivio-demo")]
     pub(crate) output: PathBuf,
     /// The store of the volume: a file; a bucket server in a process of its own, which is killed
-    /// meanwhile; share servers, one of which is killed; an S3 server (`SeaweedFS`), which is killed;
-    /// or a Redis cluster, a master of which is killed.
+    /// meanwhile; share servers, one of which is killed; an S3 server (`SeaweedFS`), which is
+    /// killed; or a Redis cluster, a master of which is killed.
     #[arg(long, value_enum, default_value_t = DemoStore::File)]
     pub(crate) store: DemoStore,
     /// With `--store shares`: number of share servers. With three, the client waits for the killed

@@ -1,5 +1,5 @@
-//! Services of others that store the volume of the demonstration: `SeaweedFS`, which speaks S3, or a
-//! Redis cluster. Each runs on this machine, in a folder of the demonstration.
+//! Services of others that store the volume of the demonstration: `SeaweedFS`, which speaks S3, or
+//! a Redis cluster. Each runs on this machine, in a folder of the demonstration.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

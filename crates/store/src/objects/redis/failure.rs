@@ -25,6 +25,8 @@ pub(super) enum FailureKind {
     NotAdmitted,
     /// The node would lose writes that it has acknowledged.
     NotDurable,
+    /// As `NotDurable`, because no replica is connected. After a failover that changes by itself.
+    NoReplica,
     /// The node has no memory left.
     Full,
     /// Any other failure.
@@ -35,7 +37,7 @@ impl FailureKind {
     fn store_kind(self) -> StoreErrorKind {
         match self {
             Self::Transient => StoreErrorKind::Unreachable,
-            Self::NotAdmitted | Self::NotDurable => StoreErrorKind::Refused,
+            Self::NotAdmitted | Self::NotDurable | Self::NoReplica => StoreErrorKind::Refused,
             Self::Full => StoreErrorKind::Full,
             Self::Failed => StoreErrorKind::Failed,
         }
@@ -45,7 +47,7 @@ impl FailureKind {
         match self {
             Self::Transient => OpenErrorKind::Unreachable,
             Self::NotAdmitted => OpenErrorKind::NotAdmitted,
-            Self::NotDurable => OpenErrorKind::NotDurable,
+            Self::NotDurable | Self::NoReplica => OpenErrorKind::NotDurable,
             Self::Full => OpenErrorKind::NoSpace,
             Self::Failed => OpenErrorKind::Io,
         }
@@ -122,7 +124,7 @@ impl Failure {
     }
 
     pub(super) fn is_transient(&self) -> bool {
-        self.kind == FailureKind::Transient
+        matches!(self.kind, FailureKind::Transient | FailureKind::NoReplica)
     }
 }
 

@@ -63,19 +63,11 @@ fn check_replicas(cluster: &mut Cluster, keys: &Keys, master: &Address) -> Resul
         _ => return Err(Failure::of_replies(&replies, "CLUSTER NODES")),
     };
     let view = view.ok_or_else(|| Failure::violation("CLUSTER NODES is malformed"))?;
-    if view.replicas == 0 {
-        let message = "it has no replica, so its failure loses writes that it acknowledged; add a \
-                       replica (CLUSTER REPLICATE), or add &weak-flush to the URL if you accept \
-                       that loss";
-        return Err(Failure::new(FailureKind::NotDurable, message));
-    }
-    if connected == 0 {
-        // After a failover, until the old master is back as a replica.
-        return Err(Failure::transient(format!(
-            "none of its {} replicas is connected; start them, or add &weak-flush to the URL if \
-             you accept that a failure loses acknowledged writes",
-            view.replicas
-        )));
+    if view.replicas == 0 || connected == 0 {
+        let message = "it has no connected replica, so its failure loses writes that it \
+                       acknowledged; start its replica or add one (CLUSTER REPLICATE), or add \
+                       &weak-flush to the URL if you accept that loss";
+        return Err(Failure::new(FailureKind::NoReplica, message));
     }
     cluster.set_replicas(master, view.replicas);
     let listed = cluster.topology().replicas_of(master).count();
