@@ -5,6 +5,11 @@
 //! own file, then [`StoreKind`], [`Location`], this file, tests, help texts, and documents. The
 //! simplest complete store to start from is the example `own_store` of the crate `oblivio`.
 //!
+//! A new engine of named objects needs none of these steps: it implements
+//! [`Objects`](crate::objects::Objects), and gets a variant of
+//! [`Engine`](crate::objects_location::Engine) and
+//! [`EngineLocation`](crate::objects_location::EngineLocation).
+//!
 //! For a new variant of [`StoreKind`] or [`Location`], the compiler reports an incomplete `match`
 //! in these methods, or in private functions of this file that they call:
 //! [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`],

@@ -65,6 +65,10 @@ pub(crate) struct VolumeArgs {
     /// shares://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE is a volume on share
     /// servers (oblivio serve shares), always in the same order.
     ///
+    /// `s3://BUCKET/PREFIX?credentials=FILE` (also gs:// and az://) is a volume in an object store,
+    /// `redis://HOST:PORT,HOST:PORT/NAME` one on a Redis cluster, and folder:DIR one in a directory
+    /// with a file per object. near:FILE,URL keeps its upper levels in a local file, too.
+    ///
     /// Any other scheme:// is refused; write a file of such a name as ./scheme://…
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
