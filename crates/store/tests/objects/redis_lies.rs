@@ -321,11 +321,16 @@ fn a_reply_without_a_command_ends_the_link_only() {
     let mut objects = peer.open();
     peer.say("EXISTS", ":1\r\n$2\r\nab\r\n:7\r\n");
     let ticket = objects.begin_get(CHUNK, 0..2);
-    // The reply to `GETRANGE` arrives as the one that no command is left for.
     assert_eq!(objects.wait(ticket).unwrap(), Answer::Bytes("ab".into()));
-    peer.tell(|_| None);
+    let links = Arc::new(AtomicUsize::new(0));
+    let counted = links.clone();
+    peer.tell(move |it| {
+        counted.fetch_add(usize::from(it == "INFO server"), Ordering::Relaxed);
+        None
+    });
     let ticket = objects.begin_get(CHUNK, 0..2);
     assert_eq!(objects.wait(ticket).unwrap(), Answer::Bytes("ab".into()));
+    assert_eq!(links.load(Ordering::Relaxed), 1, "another link");
 }
 
 fn create(objects: &mut RedisObjects) -> Answer {
