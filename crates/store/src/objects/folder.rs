@@ -116,11 +116,12 @@ impl FolderObjects {
         let temporary = self.folder.join(TEMPORARY);
         let from = temporary.join(format!("{:016x}-{}", self.nonce, self.next_ticket));
         self.make_dir(&temporary).map_err(failed)?;
-        write_file(&from, parts).map_err(failed)?;
-        let linked = self.link(&from, &path);
-        fs::remove_file(&from).map_err(failed)?;
+        let linked = write_file(&from, parts).and_then(|()| self.link(&from, &path));
+        // Also after an error, such as a full disk.
+        let removed = fs::remove_file(&from);
         match linked {
             Ok(()) => {
+                removed.map_err(failed)?;
                 self.unsynced.push(path);
                 Ok(Answer::Created)
             }
