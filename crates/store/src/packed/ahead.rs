@@ -1,9 +1,10 @@
 //! Recognizes trips that read streams in order, so that gets can be read ahead.
 //!
 //! An eviction of RAW ORAM reads, on each level, the slot behind the one that the eviction before
-//! it has read. Paths of accesses are read in between, at random slots. A trip is part of a *run*
-//! if an earlier trip read the preceding slot of each of its streams. Only slots decide, which are
-//! public.
+//! it has read. If the position map is in the tree, an eviction of a large volume also reads
+//! several consecutive slots with marks. Paths of accesses are read in between, at random slots. A
+//! trip is part of a *run* if an earlier trip read the slots before its own in each of its streams.
+//! Only slots decide, which are public.
 
 use std::collections::VecDeque;
 
@@ -22,20 +23,20 @@ pub(super) struct Runs {
 }
 
 struct Trip {
-    /// One slot of each stream, in order.
-    slots: Vec<Slot>,
+    /// The first and the last slot of each stream, in order.
+    slots: Vec<(Slot, Slot)>,
     /// The number of trips in the run that ends here.
     length: usize,
 }
 
 impl Runs {
-    /// Adds a trip to `slots`, one of each stream. Returns whether the slots behind them will
+    /// Adds a trip to `slots`. Returns whether the slots behind the last one of each stream will
     /// probably be read soon.
-    pub(super) fn add(&mut self, mut slots: Vec<Slot>) -> bool {
-        slots.sort_unstable_by_key(|slot| (slot.session, slot.stream, slot.number));
+    pub(super) fn add(&mut self, slots: Vec<Slot>) -> bool {
+        let slots = ends_of_streams(slots);
         let follows = |trip: &Trip| {
             trip.slots.len() == slots.len()
-                && trip.slots.iter().zip(&slots).all(|(before, slot)| {
+                && trip.slots.iter().zip(&slots).all(|((_, before), (slot, _))| {
                     Slot { number: before.number.wrapping_add(1), ..*before } == *slot
                 })
         };
@@ -49,6 +50,14 @@ impl Runs {
         }
         length >= RUN_MIN
     }
+}
+
+/// The first and the last of `slots` in each stream, in order.
+pub(super) fn ends_of_streams(mut slots: Vec<Slot>) -> Vec<(Slot, Slot)> {
+    slots.sort_unstable_by_key(|slot| (slot.session, slot.stream, slot.number));
+    let streams =
+        slots.chunk_by(|one, other| (one.session, one.stream) == (other.session, other.stream));
+    streams.filter_map(|slots| Some((*slots.first()?, *slots.last()?))).collect()
 }
 
 #[cfg(test)]
@@ -73,6 +82,20 @@ mod tests {
         assert_eq!(is_ahead, [false, false, true, true, true, true]);
         // One stream jumps, as at the end of its ring.
         assert!(!runs.add(trip([16, 0])) && !runs.add(trip([17, 1])) && runs.add(trip([18, 2])));
+    }
+
+    /// An eviction of a volume of 1 TiB reads two pages of marks, beside one slot of each level.
+    #[test]
+    fn several_slots_of_a_stream_are_one_step_of_a_run() {
+        let mut runs = Runs::default();
+        let mut step = |number: u64| {
+            let mut slots = trip([7 + number, 2 * number]);
+            slots.push(Slot { number: 2 * number + 1, ..slots[1] });
+            runs.add(slots)
+        };
+        assert_eq!([0, 1, 2, 3].map(&mut step), [false, false, true, true]);
+        // A step is left out.
+        assert!(!step(5));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use oblivio_core::store::{Piece, Span};
 use oblivio_core::{StoreError, StoreErrorKind};
 
 use super::PackedStore;
+use super::ahead;
 use super::creation::{create, get, wrong_answer};
 use super::head::{HEAD_BYTES_MAX, Head};
 use super::index::Slot;
@@ -59,8 +60,9 @@ impl PackedStore {
         }
         if is_run {
             let requested: Vec<_> = located.iter().map(|it| pieces[it.piece]).collect();
-            for slot in self.slots_of(&requested) {
-                self.add_entries_behind(slot, &mut all, &mut located);
+            // Only the last slot of a stream has slots behind it that are not in this trip.
+            for (_, last) in ahead::ends_of_streams(self.slots_of(&requested)) {
+                self.add_entries_behind(last, &mut all, &mut located);
             }
         }
         let first = self.next_get;
