@@ -9,6 +9,9 @@ pub enum Error {
     /// A results file contains no profile that fits this volume. The message says why.
     #[error("{0}")]
     Allocation(String),
+    /// A price file is invalid. The message names the field or the line.
+    #[error("{0}")]
+    Prices(String),
     /// The engine returned an error.
     #[error("the engine refused: {0}")]
     Engine(#[from] oblivio_core::Error),

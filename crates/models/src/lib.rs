@@ -7,6 +7,7 @@ pub mod alloc_search;
 mod error;
 pub mod link;
 pub mod medium;
+pub mod objects;
 pub mod paper;
 pub mod workers;
 pub mod workload;
