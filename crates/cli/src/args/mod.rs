@@ -85,7 +85,7 @@ pub(crate) enum Command {
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),
     /// Show what a volume would cost, before anything is created.
-    #[command(after_help = PLAN_EXAMPLES)]
+    #[command(after_help = plan_examples())]
     Plan(PlanArgs),
     /// Create a volume.
     #[command(after_help = "Examples:

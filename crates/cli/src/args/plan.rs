@@ -1,17 +1,19 @@
 //! Arguments of `oblivio plan`, and the parameters of a new volume.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::{DurableScheme, RangePolicy};
 use oblivio_models::alloc_search::SEARCHED_LEAF_LEVEL;
 use oblivio_models::link::Link;
 use oblivio_models::medium::Medium;
-use oblivio_store::StoreKind;
+use oblivio_models::objects::{S3_PRICES, ServiceKind};
+use oblivio_store::{Engine, StoreKind};
 use oblivio_volume::schemes::{self, SCHEMES};
 
-use super::values::{parse_percent, parse_range_policy, parse_size};
+use super::values::{parse_millis, parse_percent, parse_range_policy, parse_size};
 use super::{WorkloadName, link_help};
 
 #[derive(Args, Clone)]
@@ -67,7 +69,7 @@ pub(crate) struct VolumeRequirementsArgs {
 }
 
 /// Default block size in bytes.
-const BLOCK_BYTES: u64 = 4 << 10;
+pub(crate) const BLOCK_BYTES: u64 = 4 << 10;
 
 /// Default bytes of a block on share servers, where an access to a small block takes as long as one
 /// to a large block.
@@ -130,7 +132,7 @@ fn scheme_help() -> String {
     )
 }
 
-pub(crate) const PLAN_EXAMPLES: &str = "\
+const PLAN_EXAMPLES: &str = "\
 Examples:
   oblivio plan --size 1G
   oblivio plan --size 1T --block 64K --json
@@ -139,10 +141,19 @@ Examples:
   oblivio plan --size 1G --link home
   oblivio plan --size 40G --block 64K --link 50/10/30 --json
   oblivio plan --size 40G --servers 3
+  oblivio plan --size 1T --store s3
+  oblivio plan --size 16G --store s3 --link home --near 4G --prices prices.toml
 
 --alloc takes about a minute for 1G. Its result depends on --slots, --evict-period, --stash, the
 depth of the tree, and the addresses that the search accesses (--alloc-workload). It does not
 depend on what a volume holds later.";
+
+/// Examples, and the built-in prices as a price file.
+pub(crate) fn plan_examples() -> String {
+    let prices = S3_PRICES.lines().filter(|line| !line.starts_with('#'));
+    let prices: String = prices.map(|line| format!("\n  {line}")).collect();
+    format!("{PLAN_EXAMPLES}\n\nThe built-in prices, in dollars, as a file for --prices:{prices}")
+}
 
 const ALLOC_HELP: &str = "\
 Search how many slots each level needs (IR-Alloc), and show the plan with and without the result.
@@ -184,6 +195,29 @@ pub(crate) struct PlanArgs {
     /// is `hdd`, `ssd`, `link` (1 ms, 1000 Mbit/s), or `link=MILLISECONDS,MEGABITS`.
     #[arg(long, value_name = "MEDIUM", conflicts_with_all = ["sizes", "alloc"])]
     pub(crate) medium: Option<Medium>,
+    /// Plan a volume on this kind of store. With objects (s3, gs, az, redis, folder), also show
+    /// requests, bytes, round trips, money, and what a bucket server would take. The block size is
+    /// then, unless --block states it: 64K in a cloud, 16K with --link; with redis and folder 4K,
+    /// above 16G 16K.
+    #[arg(
+        long,
+        value_name = "STORE",
+        value_enum,
+        conflicts_with_all = ["sizes", "servers", "medium"]
+    )]
+    pub(crate) store: Option<PlannedStore>,
+    /// With a store over objects: take prices from this TOML file instead of those of S3, which are
+    /// shown below.
+    #[arg(long, value_name = "FILE", requires = "store")]
+    pub(crate) prices: Option<PathBuf>,
+    /// With a store over objects: keep the highest levels of the tree in a local file of at most
+    /// this size as well. They are then read from the file.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, requires = "store")]
+    pub(crate) near: Option<u64>,
+    /// With a store over objects: milliseconds until the store answers a short request, without
+    /// those of --link [default: 30 with s3, gs and az].
+    #[arg(long, value_name = "MILLISECONDS", value_parser = parse_millis, requires = "store")]
+    pub(crate) latency: Option<Duration>,
     // Its help comes from the table of links.
     #[arg(
         long,
@@ -191,7 +225,8 @@ pub(crate) struct PlanArgs {
         conflicts_with_all = ["sizes", "alloc", "medium"],
         help = format!(
             "How fast the volume would be with its storage behind a link, by a model of bytes \
-             and trips, compared with other schemes and block sizes. {}",
+             and trips, compared with other schemes and block sizes. With --store of objects, the \
+             client is outside the cloud, behind this link. {}",
             link_help()
         )
     )]
@@ -201,6 +236,59 @@ pub(crate) struct PlanArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A kind of store that a plan is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlannedStore {
+    /// Amazon S3, or a service with its interface.
+    S3,
+    /// Google Cloud Storage.
+    Gs,
+    /// Azure Blob Storage.
+    Az,
+    /// A Redis or Valkey cluster.
+    Redis,
+    /// A directory with one file per object.
+    Folder,
+    /// One local file.
+    File,
+    /// A bucket server.
+    Server,
+}
+
+impl PlannedStore {
+    /// The name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::S3 => "s3",
+            Self::Gs => "gs",
+            Self::Az => "az",
+            Self::Redis => "redis",
+            Self::Folder => "folder",
+            Self::File => "file",
+            Self::Server => "server",
+        }
+    }
+
+    /// The kind of service, if the store is over objects.
+    pub(crate) fn service(self) -> Option<ServiceKind> {
+        match self {
+            Self::S3 | Self::Gs | Self::Az => Some(ServiceKind::Cloud),
+            Self::Redis => Some(ServiceKind::Redis),
+            Self::Folder => Some(ServiceKind::Folder),
+            Self::File | Self::Server => None,
+        }
+    }
+
+    /// The kind of store. All stores over objects need the same bytes of storage.
+    pub(crate) fn kind(self) -> StoreKind {
+        match self {
+            Self::File => StoreKind::File,
+            Self::Server => StoreKind::Remote,
+            _ => StoreKind::Objects(Engine::Folder),
+        }
+    }
 }
 
 /// Options of the search for the slots of each level.

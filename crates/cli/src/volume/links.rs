@@ -195,10 +195,11 @@ impl Row {
 }
 
 /// A number as text, with about three significant digits.
-fn three_digits(number: f64) -> String {
+pub(super) fn three_digits(number: f64) -> String {
     match number {
         number if number >= 100.0 => format!("{number:.0}"),
         number if number >= 10.0 => format!("{number:.1}"),
+        0.0 => "0".into(),
         number if number >= 0.1 => format!("{number:.2}"),
         number => format!("{number:.4}"),
     }

@@ -19,6 +19,7 @@ mod machine;
 mod media;
 mod metrics_page;
 mod mount;
+mod object_stores;
 mod opening;
 mod passphrase;
 mod plan;

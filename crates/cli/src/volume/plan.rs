@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 use super::alloc::{self, SearchedSlots};
 use super::links::LinkEstimate;
 use super::media::MediumEstimate;
+use super::object_stores::{self, ObjectsEstimate};
 use super::room::EXT4_FILE_BYTES_MAX;
 use super::sizes;
-use crate::args::{PlanArgs, VolumeRequirementsArgs};
+use crate::args::{PlanArgs, PlannedStore, VolumeRequirementsArgs};
 use crate::error::CliError;
 use crate::output;
 
@@ -30,16 +31,21 @@ const LONG_REPLY_BYTES_MAX: u64 = Limits::DEFAULT.request_bytes_max as u64;
 /// `oblivio plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     let Some(bytes) = args.size else { return sizes::compare(&args.requirements, args.json) };
-    let mut plan = VolumePlan::new(bytes, &args.requirements, kind(args))?;
+    let requirements = object_stores::requirements(args, bytes);
+    let mut plan = VolumePlan::new(bytes, &requirements, kind(args))?;
     if args.alloc.alloc {
         plan = alloc::search(plan, &args.alloc)?;
     }
-    let medium_estimate = args
-        .medium
-        .map(|medium| MediumEstimate::of(&plan, &args.requirements, medium))
-        .transpose()?;
+    let service = args.store.and_then(PlannedStore::service);
+    plan.store_client_bytes_max =
+        service.map(|service| object_stores::store_client_bytes_max(service, &plan)).transpose()?;
+    let objects_estimate = ObjectsEstimate::of(&plan, &requirements, args)?;
+    let medium_estimate =
+        args.medium.map(|medium| MediumEstimate::of(&plan, &requirements, medium)).transpose()?;
+    // A volume in objects has a model of its own for a link.
+    let link = args.link.filter(|_| objects_estimate.is_none());
     let link_estimate =
-        args.link.map(|link| LinkEstimate::of(&plan, &args.requirements, link)).transpose()?;
+        link.map(|link| LinkEstimate::of(&plan, &requirements, link)).transpose()?;
     if args.json {
         let mut json = plan.json();
         if let Some(medium_estimate) = medium_estimate {
@@ -48,9 +54,15 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
         if let Some(link_estimate) = link_estimate {
             json["on_link"] = link_estimate.json();
         }
+        if let Some(objects_estimate) = objects_estimate {
+            json["on_store"] = objects_estimate.json();
+        }
         output::print(&format!("{json:#}"))
     } else {
-        let more = medium_estimate.map(|it| it.text()).or(link_estimate.map(|it| it.text()));
+        let more = medium_estimate
+            .map(|it| it.text())
+            .or(link_estimate.map(|it| it.text()))
+            .or(objects_estimate.map(|it| it.text()));
         let more = more.map(|text| format!("\n\n{text}")).unwrap_or_default();
         output::print(&format!("{}\n{}{more}", plan.text(), plan.notes()))
     }
@@ -58,6 +70,9 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
 
 /// The kind of store of the planned volume.
 fn kind(args: &PlanArgs) -> StoreKind {
+    if let Some(store) = args.store {
+        return store.kind();
+    }
     match args.servers {
         Some(servers) => {
             let colluding = args.colluding.unwrap_or((servers - 1) / 2).into();
@@ -89,6 +104,8 @@ pub(crate) struct VolumePlan {
     pub(super) state_room: StateRoom,
     /// The searched slots of each level, if there was a search.
     pub(super) allocated: Option<SearchedSlots>,
+    /// Maximum bytes of client memory of the store, if not the one of [`kind`](Self::kind).
+    store_client_bytes_max: Option<u64>,
 }
 
 impl VolumePlan {
@@ -158,6 +175,7 @@ impl VolumePlan {
             store_bytes,
             state_room,
             allocated: None,
+            store_client_bytes_max: None,
         })
     }
 
@@ -287,7 +305,8 @@ impl VolumePlan {
              key file",
             kibibytes(UnlockCost::CALIBRATED_MEMORY_KIB_MAX)
         )];
-        if self.store_bytes > EXT4_FILE_BYTES_MAX {
+        let is_in_objects = matches!(self.kind, StoreKind::Objects(_));
+        if self.store_bytes > EXT4_FILE_BYTES_MAX && !is_in_objects {
             lines.push(
                 "note              too large for one file on ext4 (16 TiB): use another file \
                  system, such as XFS, or stripe: over several locations"
@@ -326,8 +345,10 @@ impl VolumePlan {
     /// bound while requests are in flight.
     fn bytes_on_their_way_max(&self) -> u64 {
         let of_blocks = BLOCKS_UNDER_WAY_MAX as u64 * u64::from(self.params.block_bytes);
-        let shapes = shapes(&self.params).unwrap_or_default();
-        self.kind.client_bytes_max(&shapes) + of_blocks
+        let of_store = self.store_client_bytes_max.unwrap_or_else(|| {
+            self.kind.client_bytes_max(&shapes(&self.params).unwrap_or_default())
+        });
+        of_store + of_blocks
     }
 
     pub(crate) fn json(&self) -> Value {

@@ -311,3 +311,206 @@ fn a_plan_estimates_the_speed_behind_a_link() {
     test_dir.fails_with("plan --size 1G --link 29/0/15", 2, "0.01 to 100000 Mbit/s");
     test_dir.fails_with("plan --sizes --link home", 2, "--sizes");
 }
+
+#[test]
+fn a_plan_states_requests_and_money_of_an_object_store() {
+    let test_dir = TestDir::new();
+    let plan = test_dir.json("plan --size 1G --store s3 --block 4K --json");
+    let on_store = &plan["on_store"];
+    let planned = &on_store["volumes"][0];
+    let of = |row: &Value, what: &str| {
+        row[what].as_f64().unwrap_or_else(|| panic!("no {what} in {row}"))
+    };
+    // Six levels: a GET for each, and a tenth of a GET for each fifth access.
+    let near = |ours: f64, theirs: f64| assert!((ours / theirs - 1.0).abs() < 0.01, "{ours}");
+    near(of(planned, "gets_per_access"), 6.12);
+    near(of(planned, "puts_per_access"), 0.024);
+    near(of(planned, "down_bytes_per_access"), plan["read_bytes_per_access"].as_f64().unwrap());
+    near(of(planned, "up_bytes_per_access"), plan["written_bytes_per_access"].as_f64().unwrap());
+    near(of(planned, "lists_per_access"), 2.0 / 20_480.0);
+    near(of(planned, "objects_max"), 5652.0);
+    assert_eq!((&planned["trips_per_read"], &planned["levels"]), (&1.0.into(), &6.into()));
+    let money = &planned["money"];
+    near(of(money, "requests_per_1000_accesses"), 6.12 * 0.0004 + 0.024 * 0.005);
+    near(of(money, "requests_per_gib_read"), 262.144 * (6.12 * 0.0004 + 0.024 * 0.005));
+    near(of(money, "egress_per_1000_accesses"), 144.6 * 1024.0 * 1000.0 / 1e9 * 0.09);
+    near(of(money, "storage_per_month"), 5.413 * 0.023);
+    near(of(planned, "accesses_per_second"), 128.0 / (6.12 * (0.030 + 24e3 / 60e6)));
+    assert_eq!(on_store["is_egress_charged"], false);
+    near(of(on_store, "server_requests_per_access"), 1.4);
+    let blocks: Vec<_> = on_store["volumes"].as_array().unwrap().iter().collect();
+    let blocks: Vec<_> = blocks.iter().map(|row| of(row, "block_bytes") as u64).collect();
+    assert_eq!(blocks, [4096, 16 << 10, 64 << 10, 256 << 10]);
+
+    let text = test_dir.succeeds("plan --size 1G --store s3 --block 4K");
+    for part in [
+        "on s3",
+        "an access makes 6.11 GETs and 0.0240 PUTs",
+        "4.0 PUTs and 2 LISTs",
+        "1 for a read",
+        "0.0026 $ per 1,000 accesses and 0.67 $ per GiB read",
+        "0.12 $ a month for storage",
+        "S3 Standard in us-east-1, 28 November 2026",
+        "needs 1.4 requests per access where this store needs 6.13",
+        "100 accesses/s all month cost 67",
+        "egress would cost 5.17 times as much as requests",
+    ] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    assert!(!text.contains("--block 4K"), "{text}");
+}
+
+#[test]
+fn a_plan_chooses_blocks_that_suit_an_object_store() {
+    let test_dir = TestDir::new();
+    let block = |options: &str| {
+        let plan = test_dir.json(&format!("plan {options} --json"));
+        plan["block_bytes"].as_u64().unwrap() >> 10
+    };
+    for (options, kib) in [
+        ("--size 64G --store s3", 64),
+        ("--size 64G --store gs --link home", 16),
+        ("--size 64G --store az --block 4K", 4),
+        ("--size 16G --store redis", 4),
+        ("--size 17G --store folder", 16),
+        ("--size 64G --store file", 4),
+        ("--size 64G --store server", 4),
+    ] {
+        assert_eq!(block(options), kib, "{options}");
+    }
+    let text = test_dir.succeeds("plan --size 64G --store s3");
+    assert!(text.contains("create the volume with --block 64K"), "{text}");
+    let small = test_dir.succeeds("plan --size 64G --store s3 --block 4K");
+    assert!(small.contains("times as many GETs per GiB read as blocks of 64.0 KiB"), "{small}");
+    let fits = test_dir.succeeds("plan --size 16G --store s3 --block 4K");
+    assert!(!fits.contains("times as many GETs"), "{fits}");
+    // A position map in the tree costs a second round trip.
+    let large = test_dir.succeeds("plan --size 1T --store s3");
+    assert!(large.contains("2 for a read, one after the other"), "{large}");
+    assert!(large.contains("with --client-memory 96M, the position map fits"), "{large}");
+    assert!(!large.contains("ext4"), "{large}");
+    let flat = test_dir.json("plan --size 1T --store s3 --client-memory 96M --json");
+    assert_eq!(flat["on_store"]["volumes"][0]["accesses_per_block"], 1.0);
+}
+
+#[test]
+fn a_near_file_has_as_many_levels_as_fit() {
+    let test_dir = TestDir::new();
+    let planned = |options: &str| {
+        let plan = test_dir.json(&format!("plan --size 1G --block 4K --store s3 {options} --json"));
+        plan["on_store"]["volumes"][0].clone()
+    };
+    let (far, half, none) = (planned(""), planned("--near 1G"), planned("--near 100M"));
+    assert_eq!((&half["near_levels"], &none["near_levels"]), (&3.into(), &0.into()));
+    assert!(half["near_bytes"].as_f64().unwrap() < f64::from(1 << 30), "{half}");
+    let gets = |row: &Value| row["gets_per_access"].as_f64().unwrap();
+    assert!((gets(&half) / gets(&far) - 0.5).abs() < 0.01, "{half}");
+    assert_eq!(half["puts_per_access"], far["puts_per_access"]);
+    assert_eq!(none["gets_per_access"], far["gets_per_access"]);
+    let near = |options: &str| {
+        test_dir.succeeds(&format!("plan --size 1G --block 4K --store s3 --near {options}"))
+    };
+    let text = near("1G");
+    assert!(text.contains("3 of 6 levels in 803.4 MiB: 3.07 GETs instead of 6.11"), "{text}");
+    assert!(text.contains("0.0013 $ instead of 0.0026 $"), "{text}");
+    let text = near("100M");
+    assert!(text.contains("none: the highest of 6 levels needs 160.7 MiB"), "{text}");
+    let all = near("10G");
+    assert!(all.contains("0 for a read") && all.contains("0 GETs instead of"), "{all}");
+}
+
+#[test]
+fn egress_is_charged_to_a_client_behind_a_link() {
+    let test_dir = TestDir::new();
+    let over = |link: &str| {
+        let plan =
+            test_dir.json(&format!("plan --size 1G --block 4K --store s3 --link {link} --json"));
+        assert_eq!(plan.get("on_link"), None);
+        plan["on_store"].clone()
+    };
+    let slow = over("8/8/20");
+    assert_eq!(
+        (&slow["is_egress_charged"], &slow["latency_seconds"]),
+        (&true.into(), &0.03.into())
+    );
+    let planned = &slow["volumes"][0];
+    let of = |what: &str| planned[what].as_f64().unwrap();
+    // A byte takes a microsecond.
+    assert!((of("accesses_per_second") * of("down_bytes_per_access") / 1e6 - 1.0).abs() < 1e-9);
+    assert!((of("read_seconds") - 0.05 - of("down_bytes_per_access") / 1.2e6).abs() < 0.002);
+    let text = test_dir.succeeds("plan --size 1G --store s3 --link home");
+    assert!(text.contains("egress costs") && text.contains("run the client in the"), "{text}");
+    let latency = test_dir.json("plan --size 1G --store redis --latency 2 --json");
+    let row = &latency["on_store"]["volumes"][0];
+    assert!(row["accesses_per_second"].as_f64().unwrap() > 1000.0, "{row}");
+}
+
+#[test]
+fn stores_without_prices_show_no_money() {
+    let test_dir = TestDir::new();
+    let text = test_dir.succeeds("plan --size 20G --store redis");
+    assert!(!text.contains(" $ per"), "{text}");
+    assert!(text.contains("--latency") && text.contains("cluster memory"), "{text}");
+    let plan = test_dir.json("plan --size 20G --store folder --json");
+    let on_store = &plan["on_store"];
+    assert_eq!(on_store["prices"], Value::Null);
+    assert_eq!(on_store["volumes"][0].get("money"), None);
+    assert!(test_dir.succeeds("plan --size 1G --store gs").contains("prices are those of S3"));
+    let large = test_dir.succeeds("plan --size 64G --store redis");
+    assert!(large.contains("for disks above some 50 GiB"), "{large}");
+    for (options, code, advice) in [
+        ("--store file --near 1G", 2, "--near needs a store over objects"),
+        ("--store server --prices p.toml", 2, "--prices needs a store over objects"),
+        ("--store file --latency 5", 2, "--latency needs a store over objects"),
+        ("--near 1G", 2, "--store"),
+        ("--store s3 --servers 3", 2, "--servers"),
+        ("--store s3 --medium hdd", 2, "--medium"),
+        ("--store tape", 2, "possible values: s3, gs, az, redis, folder, file, server"),
+        ("--store s3 --block 4K --scheme s3oram", 3, "leave --store out"),
+    ] {
+        test_dir.fails_with(&format!("plan --size 1G {options}"), code, advice);
+    }
+}
+
+#[test]
+fn prices_come_from_a_file_and_invalid_files_are_refused() {
+    let test_dir = TestDir::new();
+    let help = test_dir.succeeds("plan --help");
+    let fields = ["put", "get", "list"].map(|request| format!("{request}_per_1000"));
+    let fields = [&fields[..], &["storage_per_gib_month".into(), "egress_per_gb".into()]].concat();
+    let file = |price: &str| {
+        let prices = fields.iter().map(|field| format!("{field} = {price}\n"));
+        format!("about = \"a test\"\n{}", prices.collect::<String>())
+    };
+    assert!(fields.iter().all(|field| help.contains(&format!("{field} = 0."))), "{help}");
+    let prices = |text: &str| fs::write(test_dir.path("prices.toml"), text).unwrap();
+    let command = "plan --size 1G --block 4K --store redis --prices prices.toml";
+    prices(&file("1000.0"));
+    let plan = test_dir.json(&format!("{command} --json"));
+    let planned = &plan["on_store"]["volumes"][0];
+    let of = |what: &str| planned[what].as_f64().unwrap();
+    let requests = of("gets_per_access") + of("puts_per_access");
+    let money = planned["money"]["requests_per_1000_accesses"].as_f64().unwrap();
+    assert!((money / requests / 1000.0 - 1.0).abs() < 0.01, "{planned}");
+    assert!(test_dir.succeeds(command).contains("prices            a test: 1000 $ per 1,000 PUTs"));
+    for (text, advice) in [
+        (file("0.1").replace("list_per_1000 = 0.1\n", ""), "missing field `list_per_1000`"),
+        (
+            file("0.1").replace("egress_per_gb = 0.1", "egress_per_gb = -0.1"),
+            "egress_per_gb is -0.1",
+        ),
+        (file("0.1") + "delete_per_1000 = 0.0\n", "line 7: unknown field `delete_per_1000`"),
+        (file("nan"), "put_per_1000 is NaN"),
+        (
+            file("0.1").replace("get_per_1000 = 0.1", "get_per_1000 = \"free\""),
+            "line 3: invalid type: string",
+        ),
+        ("{}".into(), "line 1: "),
+    ] {
+        prices(&text);
+        test_dir.fails_with(command, 3, advice);
+        test_dir.fails_with(command, 3, "price file prices.toml: ");
+        test_dir.fails_with(command, 3, "`oblivio plan --help` shows a complete file");
+    }
+    test_dir.fails_with(&command.replace("prices.toml", "none.toml"), 3, "none.toml");
+}
