@@ -24,14 +24,15 @@ use oblivio_wire::private;
 
 use crate::error::{OpenError, OpenErrorKind};
 use crate::failure::StoreFailure;
-use crate::packed::{Lineage, PackedStore};
+use crate::packed::PackedStore;
 use crate::store::{FileOptions, FileStore};
 
 /// Maximum number of bytes that one trip copies from the far store.
 const TRIP_BYTES_MAX: u64 = 2 << 20;
 
-/// The fraction of a store that is near by default: about the size of the disk.
-const DEFAULT_FRACTION: u128 = 5;
+/// By default, near levels take at most the store's bytes divided by this: about the size of the
+/// disk.
+const DEFAULT_DIVISOR: u128 = 5;
 
 /// A store over objects with a near file.
 pub struct NearStore {
@@ -105,21 +106,26 @@ impl NearStore {
     pub fn open(far: PackedStore, path: &Path, bytes_max: Option<u64>) -> Result<Self, OpenError> {
         let lineage = far.lineage();
         let bytes: u128 = far.shapes().iter().map(TreeShape::tree_bytes).sum();
-        let fraction = u64::try_from(bytes / DEFAULT_FRACTION).unwrap_or(u64::MAX);
+        let fraction = u64::try_from(bytes / DEFAULT_DIVISOR).unwrap_or(u64::MAX);
         let bytes_max = bytes_max.unwrap_or(fraction);
         let levels = NearLevels::choose(far.shapes(), bytes_max, |tree| far.is_small(tree));
         let shapes = levels.shapes(far.shapes());
         let mark = Mark::of(path);
-        let is_current = !lineage.has_adopted && mark.read()? == lineage.before();
-        let existing = open_file(path, &shapes)?;
-        let is_current = is_current && existing.is_some();
-        if !is_current {
-            mark.remove()?;
-        }
+        check(path)?;
+        let text = mark.read()?;
+        // A store that was just created has no earlier session, so no file can be current.
+        let before = lineage.before();
+        let is_current = !lineage.has_adopted && before.is_some() && text == before;
+        // Opened in any case: a file that another process uses is locked.
+        let existing = open_file(path, &shapes)?.filter(|_| is_current);
+        let is_current = existing.is_some();
         let near = match existing {
             Some(near) => near,
             None => {
-                remove(path)?;
+                // The file holds nothing else: the mark says that it is a near file. It is created
+                // anew, because filling leaves out buckets that were never written.
+                mark.write(FILLING)?;
+                remove_file(path)?;
                 FileStore::create(path, &shapes, &FileOptions::default())?
             }
         };
@@ -135,7 +141,9 @@ impl NearStore {
         if !is_current {
             store.fill()?;
         }
-        mark.write(&lineage)?;
+        if let Some(now) = lineage.now() {
+            mark.write(&now)?;
+        }
         Ok(store)
     }
 
@@ -281,9 +289,25 @@ fn open_file(path: &Path, shapes: &[TreeShape]) -> Result<Option<FileStore>, Ope
     }
 }
 
-/// Removes a near file and its mark, if they exist.
+/// Checks that a file is a near file, or does not exist.
+pub(crate) fn check(path: &Path) -> Result<(), OpenError> {
+    match Mark::of(path).read()?.is_none() && path.symlink_metadata().is_ok() {
+        true => Err(not_near(path)),
+        false => Ok(()),
+    }
+}
+
+/// Removes a near file and its mark. Leaves a file without a mark alone, which is something else.
 pub(crate) fn remove(path: &Path) -> Result<(), OpenError> {
-    Mark::of(path).remove()?;
+    let mark = Mark::of(path);
+    if mark.read()?.is_none() {
+        return Ok(());
+    }
+    remove_file(path)?;
+    mark.remove()
+}
+
+fn remove_file(path: &Path) -> Result<(), OpenError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(OpenError::io(&format!("remove {}", path.display()), error))
@@ -292,7 +316,19 @@ pub(crate) fn remove(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// The file beside a near file that names the session that wrote it.
+fn not_near(path: &Path) -> OpenError {
+    let message = format!(
+        "{} exists and is not a near file; choose another name for the near file",
+        path.display()
+    );
+    OpenError::new(OpenErrorKind::Exists, message)
+}
+
+/// The text of a mark while the near file is being filled.
+const FILLING: &str = "filling\n";
+
+/// The file beside a near file. It says that the file is a near file, and names the session that
+/// wrote it.
 struct Mark(PathBuf);
 
 impl Mark {
@@ -321,8 +357,8 @@ impl Mark {
         }
     }
 
-    fn write(&self, lineage: &Lineage) -> Result<(), OpenError> {
-        let Some(text) = lineage.now() else { return Ok(()) };
+    /// Writes the mark, durably.
+    fn write(&self, text: &str) -> Result<(), OpenError> {
         let new = self.0.with_extension("mark.new");
         let write = || {
             let mut file =

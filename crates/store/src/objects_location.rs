@@ -92,7 +92,8 @@ impl Engine {
     /// The options of a store over this engine.
     pub fn options(self) -> PackedOptions {
         match self {
-            Self::Folder | Self::Cloud(_) => PackedOptions::default(),
+            Self::Folder => PackedOptions::default().with_late_syncs(true),
+            Self::Cloud(_) => PackedOptions::default(),
             Self::Redis => PackedOptions::default()
                 .with_chunk_bytes(REDIS_CHUNK_BYTES)
                 .with_unsynced_bytes_max(Some(UNSYNCED_BYTES_MAX)),
@@ -136,6 +137,9 @@ impl ObjectsLocation {
     ) -> Result<BoxedStore, OpenError> {
         if options.direct {
             return Err(no_direct());
+        }
+        if let Some(near) = &self.near {
+            near::check(&near.path)?;
         }
         if let EngineLocation::Folder(path) = &self.engine {
             FolderObjects::create(path)?;

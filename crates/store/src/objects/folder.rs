@@ -111,6 +111,8 @@ impl FolderObjects {
         let failed = |cause| failed(&format!("create object {name}"), cause);
         let path = self.path(name);
         if path.symlink_metadata().is_ok() {
+            // It may be this client's own, from an attempt whose answer was lost.
+            self.unsynced.push(path);
             return Ok(Answer::Exists);
         }
         let temporary = self.folder.join(TEMPORARY);
@@ -125,7 +127,10 @@ impl FolderObjects {
                 self.unsynced.push(path);
                 Ok(Answer::Created)
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Answer::Exists),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.unsynced.push(path);
+                Ok(Answer::Exists)
+            }
             Err(error) => Err(failed(error)),
         }
     }

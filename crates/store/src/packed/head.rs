@@ -23,8 +23,11 @@ const FULL: u32 = 1;
 const FENCE: u32 = 2;
 const CHECKSUM_BYTES: usize = 32;
 
-/// A longer head is not read. The index takes at most 40 MiB.
-pub(super) const HEAD_BYTES_MAX: u64 = 128 << 20;
+/// A longer head is neither created nor read. The index takes at most 40 MiB.
+pub(super) const HEAD_BYTES_MAX: u64 = 64 << 20;
+
+/// Maximum of the constants of a store.
+pub(super) const CONSTANT_MAX: usize = 1 << 28;
 
 /// Maximum number of names in the lists of a head.
 const NAMES_MAX: usize = 1 << 20;
@@ -54,12 +57,23 @@ pub(super) struct Geometry {
     pub(super) small_bytes_max: usize,
 }
 
+/// The chunk of a stream that is being filled at a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OpenChunk {
+    pub(super) number: u64,
+    /// The number of its entries, which lie in the tail.
+    pub(super) entries: u64,
+    /// The smallest number that no chunk has. Numbers from `number` on and below this one belong to
+    /// complete chunks that got another number, because their first one was lost.
+    pub(super) next_number: u64,
+}
+
 /// A session whose objects are listed once more, because its client may have created objects after
 /// it was fenced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PastSession {
     pub(super) session: u64,
-    /// The number of the next chunk of each stream that was unknown at the last listing.
+    /// For each stream, the smallest number of a chunk that may exist and was not listed.
     pub(super) next_chunks: Vec<u64>,
     pub(super) next_tail: u64,
 }
@@ -80,8 +94,8 @@ pub(super) struct FullHead {
     pub(super) streams: Streams,
     pub(super) index: Index,
     pub(super) small: SmallTrees,
-    /// The number of the next chunk of each stream of this session.
-    pub(super) next_chunks: Vec<u64>,
+    /// The incomplete chunk of each stream of this session.
+    pub(super) open_chunks: Vec<OpenChunk>,
     pub(super) next_tail: u64,
     pub(super) tail: Option<TailRef>,
     pub(super) past_sessions: Vec<PastSession>,
@@ -100,7 +114,7 @@ pub(super) struct HeadParts<'a> {
     pub(super) streams: &'a Streams,
     pub(super) index: &'a Index,
     pub(super) small: &'a SmallTrees,
-    pub(super) next_chunks: &'a [u64],
+    pub(super) open_chunks: &'a [OpenChunk],
     pub(super) next_tail: u64,
     pub(super) tail: Option<TailRef>,
     pub(super) past_sessions: &'a [PastSession],
@@ -137,7 +151,12 @@ impl HeadParts<'_> {
             }
         }
         bytes.extend(self.small.bytes());
-        put_numbers(&mut bytes, self.next_chunks);
+        put(&mut bytes, self.open_chunks.len() as u64);
+        for OpenChunk { number, entries, next_number } in self.open_chunks {
+            for number in [*number, *entries, *next_number] {
+                put(&mut bytes, number);
+            }
+        }
         put(&mut bytes, self.next_tail);
         let tail = self.tail.map(|tail| vec![tail.session, tail.number, tail.bytes]);
         put_numbers(&mut bytes, &tail.unwrap_or_default());
@@ -173,7 +192,9 @@ impl Head {
             return None;
         }
         let mut fields = Fields::new(body);
-        let (_magic, _version) = (fields.array::<16>()?, fields.u32()?);
+        if (fields.array()?, fields.u32()?) != (MAGIC, VERSION) {
+            return None;
+        }
         let kind = fields.u32()?;
         let store = fields.array()?;
         let _session_name: SessionName = fields.array()?;
@@ -190,8 +211,8 @@ impl FullHead {
     fn decode(fields: &mut Fields<'_>, store: StoreName) -> Option<Self> {
         let session = fields.u64()?;
         let geometry = Geometry {
-            chunk_bytes: fields.count(1 << 30)?,
-            small_bytes_max: fields.count(1 << 30)?,
+            chunk_bytes: fields.count(CONSTANT_MAX)?,
+            small_bytes_max: fields.count(CONSTANT_MAX)?,
         };
         let shapes = decode_shapes(fields)?;
         // Bounds the sizes of buckets and the number of places.
@@ -206,7 +227,12 @@ impl FullHead {
         }
         let index = decode_index(fields, &streams)?;
         let small = decode_small(fields, streams.shapes(), geometry)?;
-        let next_chunks = numbers(fields, streams.list().len())?;
+        let open = |fields: &mut Fields<'_>| {
+            let (number, entries) = (fields.u64()?, fields.u64()?);
+            Some(OpenChunk { number, entries, next_number: fields.u64()? })
+        };
+        let count = fields.count(streams.list().len())?;
+        let open_chunks: Option<_> = (0..count).map(|_| open(fields)).collect();
         let next_tail = fields.u64()?;
         let tail = match numbers(fields, 3)?[..] {
             [] => None,
@@ -231,7 +257,7 @@ impl FullHead {
             streams,
             index,
             small,
-            next_chunks,
+            open_chunks: open_chunks?,
             next_tail,
             tail,
             past_sessions,

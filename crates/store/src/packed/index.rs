@@ -113,14 +113,9 @@ impl Index {
         let mut found = Vec::new();
         for (start, first) in starts.range(from..numbers.end) {
             let Some(run) = self.by_place[column].get(first) else { continue };
-            for offset in 0..run.places {
-                let number = start + offset;
-                if numbers.contains(&number) {
-                    found.push((first + offset, number));
-                } else if number >= numbers.end {
-                    break;
-                }
-            }
+            let end = start.saturating_add(run.places).min(numbers.end);
+            let within = (*start).max(numbers.start)..end;
+            found.extend(within.map(|number| (first + (number - start), number)));
         }
         found
     }

@@ -86,11 +86,19 @@ pub struct PackedOptions {
     /// an engine that may lose what it reported as created; `None` for an engine that never does.
     /// The store flushes by itself before it exceeds them.
     pub unsynced_bytes_max: Option<usize>,
+    /// Whether the engine reports objects as created before they are durable. An opening then
+    /// creates adopted chunks again, so that its first sync covers them.
+    pub has_late_syncs: bool,
 }
 
 impl Default for PackedOptions {
     fn default() -> Self {
-        Self { chunk_bytes: 1 << 20, small_bytes_max: 256 << 10, unsynced_bytes_max: None }
+        Self {
+            chunk_bytes: 1 << 20,
+            small_bytes_max: 256 << 10,
+            unsynced_bytes_max: None,
+            has_late_syncs: false,
+        }
     }
 }
 
@@ -105,6 +113,12 @@ impl PackedOptions {
     #[must_use]
     pub const fn with_small_bytes_max(self, small_bytes_max: usize) -> Self {
         Self { small_bytes_max, ..self }
+    }
+
+    /// Sets [`has_late_syncs`](Self::has_late_syncs).
+    #[must_use]
+    pub const fn with_late_syncs(self, has_late_syncs: bool) -> Self {
+        Self { has_late_syncs, ..self }
     }
 
     /// Sets [`unsynced_bytes_max`](Self::unsynced_bytes_max).

@@ -11,7 +11,8 @@ use super::ahead::Runs;
 use super::chunk::{Entries, FOOTER_BYTES, Section, StoreName, Trailer};
 use super::creation::{Created, create, get};
 use super::head::{
-    FullHead, Geometry, HEAD_BYTES_MAX, Head, PastSession, SessionName, TailRef, encode_fence,
+    CONSTANT_MAX, FullHead, Geometry, HEAD_BYTES_MAX, Head, OpenChunk, PastSession, SessionName,
+    TailRef, encode_fence,
 };
 use super::index::{Index, Slot};
 use super::probe::probe;
@@ -28,6 +29,13 @@ use crate::prefetched::{PREFETCHED_BYTES_MAX, Prefetched};
 /// Maximum number of attempts to create the fence of an opening. Each one after the first follows
 /// another client's opening at the same time.
 const FENCES_MAX: usize = 64;
+
+/// Maximum number of listings of heads in an opening. Each one after the first follows the deletion
+/// of a head that was listed.
+const LISTINGS_MAX: usize = 16;
+
+/// Maximum number of objects in a listing.
+const LISTED_MAX: usize = 1 << 26;
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +61,8 @@ struct Found {
     full: Option<(u64, FullHead)>,
     newest: u64,
     void: Vec<u64>,
+    /// Fences above the state.
+    fences: Vec<u64>,
 }
 
 impl PackedStore {
@@ -68,6 +78,7 @@ impl PackedStore {
         options: &PackedOptions,
     ) -> Result<Self, OpenError> {
         Container::new(shapes)?;
+        check_options(options)?;
         if remains(&mut *objects)? == Remains::Objects {
             let message = "objects with this prefix exist; choose another prefix, or remove them \
                            first if they are left of an interrupted creation (oblivio remove)";
@@ -206,12 +217,23 @@ impl PackedStore {
         remains(&mut *objects)
     }
 
-    /// Reads the newest state again, in a store that is open only for reading.
+    /// Reads the newest state again, in a store that is open only for reading. After an error the
+    /// store fails, because its parts may be of different states.
     pub(super) fn reload(&mut self) -> Result<(), StoreError> {
-        let damaged = |error: OpenError| {
-            StoreError::caused_by(StoreErrorKind::Damaged, error.to_string(), error)
-        };
-        let found = find_state(&mut *self.objects).map_err(damaged)?;
+        self.try_reload().map_err(|error| self.failure.record(error))
+    }
+
+    fn try_reload(&mut self) -> Result<(), StoreError> {
+        let found = find_state(&mut *self.objects).map_err(|error| {
+            let kind = match error.kind() {
+                OpenErrorKind::Unreachable => StoreErrorKind::Unreachable,
+                OpenErrorKind::NotAdmitted => StoreErrorKind::Refused,
+                OpenErrorKind::UnknownVersion => StoreErrorKind::UnknownVersion,
+                OpenErrorKind::Locked => StoreErrorKind::Fenced,
+                _ => StoreErrorKind::Damaged,
+            };
+            StoreError::caused_by(kind, error.to_string(), error)
+        })?;
         let Some((number, full)) = found.full else { return Ok(()) };
         if full.streams.shapes() != self.streams.shapes() || full.store != self.store {
             let message = "storage shows another store than before; open the volume again";
@@ -221,8 +243,10 @@ impl PackedStore {
         self.void_heads.clear();
         let tail = full.tail;
         (self.streams, self.index, self.small) = (full.streams, full.index, full.small);
-        (0..self.next_get).for_each(|number| self.prefetched.forget_read(number));
-        self.forget_useless_gets();
+        for ticket in std::mem::take(&mut self.tickets).into_values() {
+            self.objects.forget(ticket);
+        }
+        self.prefetched = Prefetched::new(PREFETCHED_BYTES_MAX);
         self.load_tail(tail)
     }
 
@@ -255,22 +279,43 @@ impl PackedStore {
         };
         let mut last = PastSession {
             session: state.session,
-            next_chunks: state.next_chunks,
+            next_chunks: state.open_chunks.iter().map(|chunk| chunk.number).collect(),
             next_tail: state.next_tail,
         };
         let adopted = self.created_since(&mut last).map_err(reading)?;
-        for past in state.past_sessions {
-            let mut past = past;
-            for listed in self.created_since(&mut past).map_err(reading)? {
-                writer.unneeded.push(listed.name);
+        // Sessions that created no head may have created chunks and a tail.
+        let without_head = state.fences.iter().filter(|fence| **fence != session);
+        let without_head = without_head.map(|fence| PastSession {
+            session: *fence,
+            next_chunks: Vec::new(),
+            next_tail: 0,
+        });
+        let without_head: Vec<_> = without_head.collect();
+        for mut past in state.past_sessions.into_iter().chain(without_head.iter().cloned()) {
+            for Listed { name, .. } in self.created_since(&mut past).map_err(reading)? {
+                let is_live = match name {
+                    ObjectName::Chunk { session, stream, number } => {
+                        self.chunk_is_live(session, stream, number)
+                    }
+                    _ => false,
+                };
+                if !is_live {
+                    writer.unneeded.push(name);
+                }
             }
         }
+        writer.past_sessions = without_head;
         writer.past_sessions.push(last);
         self.writer = Some(writer);
         for listed in adopted {
+            let from = match unknown_entries(listed.name, &state.open_chunks) {
+                Some(from) => from,
+                None => continue,
+            };
             // Retained first, so that an adopted chunk cannot disappear.
-            let is_kept = self.retain_unsynced(listed).map_err(reading)?;
-            if is_kept && self.adopt(listed).map_err(reading)? {
+            let is_kept = !(options.has_late_syncs || options.unsynced_bytes_max.is_some())
+                || self.retain_unsynced(listed).map_err(reading)?;
+            if is_kept && self.adopt(listed, from).map_err(reading)? {
                 self.has_adopted = true;
                 continue;
             }
@@ -332,10 +377,10 @@ impl PackedStore {
         Ok(found)
     }
 
-    /// Adds the buckets of a chunk to the index, if the chunk is whole. They count as writes that
+    /// Adds the buckets of a chunk to the index, if the chunk is whole, from entry `from` on. They count as writes that
     /// were not flushed and survived. Without them, storage would forget evictions that the client
     /// needs in order to detect an old copy of its directory (ADR 5).
-    fn adopt(&mut self, listed: Listed) -> Result<bool, StoreError> {
+    fn adopt(&mut self, listed: Listed, from: u64) -> Result<bool, StoreError> {
         let ObjectName::Chunk { session, stream, number } = listed.name else { return Ok(false) };
         let Some(trailer) = self.trailer_of(listed)? else { return Ok(false) };
         let is_ours = (trailer.store, trailer.session) == (self.store, session);
@@ -351,7 +396,8 @@ impl PackedStore {
         let start = number.checked_mul(shape.slots_per_chunk);
         let end = start.and_then(|start| start.checked_add(shape.slots_per_chunk));
         let (true, Some(start), Some(_)) = (is_full, start, end) else { return Ok(false) };
-        for (number, place) in (start..).zip(&section.places) {
+        let entries = (start..).zip(&section.places);
+        for (number, place) in entries.skip(usize::try_from(from).unwrap_or(usize::MAX)) {
             for column in &shape.columns {
                 let to = Slot { session, stream, number };
                 if let Some(displaced) = self.index.set(*column, *place, to) {
@@ -367,9 +413,6 @@ impl PackedStore {
     /// Returns `false` if the chunk is cut off or already lost.
     fn retain_unsynced(&mut self, listed: Listed) -> Result<bool, StoreError> {
         let Self { objects, writer: Some(writer), .. } = self else { return Ok(true) };
-        if writer.unsynced_bytes_max.is_none() {
-            return Ok(true);
-        }
         let Listed { name, bytes } = listed;
         let Some(mut whole) = get(&mut **objects, name, 0..bytes)? else { return Ok(false) };
         let footer = whole.len().checked_sub(FOOTER_BYTES).map(|start| whole.slice(start..));
@@ -380,7 +423,7 @@ impl PackedStore {
         let trailer = whole.split_off(data);
         let parts = vec![whole, trailer];
         let created = create(&mut **objects, name, parts.clone())?;
-        if created == Created::Whole {
+        if created == Created::Whole && writer.unsynced_bytes_max.is_some() {
             writer.unsynced.push((name, parts));
         }
         Ok(created == Created::Whole)
@@ -426,10 +469,12 @@ impl PackedStore {
         let Some(trailer) = self.trailer_of(Listed { name, bytes })? else {
             return Err(damaged());
         };
-        let found = get(&mut *self.objects, name, 0..bytes)?.ok_or_else(damaged)?;
-        let mut rest = found;
+        // Before the entries are requested: a forged trailer may claim any number of them.
         for section in &trailer.sections {
             section.check(&mut self.streams).ok_or_else(damaged)?;
+        }
+        let mut rest = get(&mut *self.objects, name, 0..bytes)?.ok_or_else(damaged)?;
+        for section in &trailer.sections {
             let shape = self.streams.get(section.stream).ok_or_else(damaged)?;
             let mut entries = Entries { places: section.places.clone(), parts: Vec::new() };
             for _ in &section.places {
@@ -454,7 +499,7 @@ impl PackedStore {
         loaded.sort_unstable_by_key(|(key, _)| *key);
         for ((_, stream, number), entries) in loaded {
             let Some(shape) = self.streams.get(stream).cloned() else { continue };
-            let first = number * shape.slots_per_chunk;
+            let Some(first) = number.checked_mul(shape.slots_per_chunk) else { continue };
             for (entry, place) in entries.places.iter().enumerate() {
                 let slot = Slot { session, stream, number: first + entry as u64 };
                 let (mut columns, mut parts) = (Vec::new(), Vec::new());
@@ -491,7 +536,9 @@ impl PackedStore {
 pub(super) struct OpeningState {
     number: u64,
     session: u64,
-    next_chunks: Vec<u64>,
+    open_chunks: Vec<OpenChunk>,
+    /// Fences above the state: sessions that created no head.
+    fences: Vec<u64>,
     next_tail: u64,
     tail: Option<TailRef>,
     past_sessions: Vec<PastSession>,
@@ -500,13 +547,14 @@ pub(super) struct OpeningState {
 }
 
 fn from_state(objects: Box<dyn Objects>, found: Found) -> Result<PackedStore, OpenError> {
-    let Found { full, newest, void } = found;
+    let Found { full, newest, void, fences } = found;
     let (number, full) = full.ok_or_else(no_whole_head)?;
-    let FullHead { store, session, geometry, streams, index, small, next_chunks, .. } = full;
+    let FullHead { store, session, geometry, streams, index, small, open_chunks, .. } = full;
     let state = OpeningState {
         number,
         session,
-        next_chunks,
+        open_chunks,
+        fences,
         next_tail: full.next_tail,
         tail: full.tail,
         past_sessions: full.past_sessions,
@@ -537,31 +585,58 @@ fn from_state(objects: Box<dyn Objects>, found: Found) -> Result<PackedStore, Op
     })
 }
 
+/// The first entry of a chunk that the last head did not know; `None` if it knew all of them.
+fn unknown_entries(name: ObjectName, open_chunks: &[OpenChunk]) -> Option<u64> {
+    let ObjectName::Chunk { stream, number, .. } = name else { return Some(0) };
+    match open_chunks.get(usize::from(stream)) {
+        Some(open) if number == open.number => Some(open.entries),
+        Some(open) if number < open.next_number => None,
+        _ => Some(0),
+    }
+}
+
 /// Finds the newest full head that is whole.
 fn find_state(objects: &mut dyn Objects) -> Result<Found, OpenError> {
+    for _ in 0..LISTINGS_MAX {
+        if let Some(found) = find_listed_state(objects)? {
+            return Ok(found);
+        }
+    }
+    let message = "heads of the volume disappear while they are read: another client writes, or \
+                   storage lists deleted objects; try again";
+    Err(OpenError::new(OpenErrorKind::Locked, message))
+}
+
+/// Finds the newest full head that is whole; `None` if a listed head was deleted meanwhile.
+fn find_listed_state(objects: &mut dyn Objects) -> Result<Option<Found>, OpenError> {
     let heads = list_heads(objects)?;
     let newest = heads.last().and_then(|listed| number_of(listed.name)).ok_or_else(missing)?;
-    let (mut void, mut store) = (Vec::new(), None);
+    let mut found = Found { full: None, newest, void: Vec::new(), fences: Vec::new() };
+    let mut store = None;
     for listed in heads.iter().rev() {
         let Some(number) = number_of(listed.name) else { continue };
-        let bytes = 0..listed.bytes.min(HEAD_BYTES_MAX);
-        let found =
-            get(objects, listed.name, bytes).map_err(|error| open_error("read a head", error))?;
-        match Head::decode(&found.unwrap_or_default()) {
+        let bytes = get(objects, listed.name, 0..HEAD_BYTES_MAX)
+            .map_err(|error| open_error("read a head", error))?;
+        let Some(bytes) = bytes else { return Ok(None) };
+        match Head::decode(&bytes) {
             Head::Full(full) => {
                 if store.is_some_and(|store| store != full.store) {
                     return Err(two_stores());
                 }
-                return Ok(Found { full: Some((number, *full)), newest, void });
+                found.full = Some((number, *full));
+                return Ok(Some(found));
             }
-            Head::Fence { store: other } => match store {
-                // A removal creates a fence without a name.
-                _ if other == [0; 16] => {}
-                None => store = Some(other),
-                Some(store) if store == other => {}
-                Some(_) => return Err(two_stores()),
-            },
-            Head::Void => void.push(number),
+            Head::Fence { store: other } => {
+                found.fences.push(number);
+                match store {
+                    // A removal creates a fence without a name.
+                    _ if other == [0; 16] => {}
+                    None => store = Some(other),
+                    Some(store) if store == other => {}
+                    Some(_) => return Err(two_stores()),
+                }
+            }
+            Head::Void => found.void.push(number),
             Head::UnknownVersion(version) => {
                 let message = format!(
                     "the store has format {version}, which this program does not know; use a \
@@ -571,7 +646,16 @@ fn find_state(objects: &mut dyn Objects) -> Result<Found, OpenError> {
             }
         }
     }
-    Ok(Found { full: None, newest, void })
+    Ok(Some(found))
+}
+
+/// Checks that a head with these options can be read again.
+fn check_options(options: &PackedOptions) -> Result<(), OpenError> {
+    let is_valid = options.chunk_bytes <= CONSTANT_MAX && options.small_bytes_max <= CONSTANT_MAX;
+    is_valid.then_some(()).ok_or_else(|| {
+        let message = format!("chunks and small trees have at most {CONSTANT_MAX} bytes");
+        OpenError::new(OpenErrorKind::InvalidShapes, message)
+    })
 }
 
 fn check_state(full: Option<&FullHead>) -> Result<(), OpenError> {
@@ -587,7 +671,7 @@ fn create_fence(
 ) -> Result<u64, OpenError> {
     let fencing = |error| open_error("create a fence", error);
     let parts = vec![Bytes::from(encode_fence(store, session_name))];
-    let mut number = newest + 1;
+    let mut number = newest.saturating_add(1);
     for _ in 0..FENCES_MAX {
         let name = ObjectName::Head(number);
         match create(objects, name, parts.clone()).map_err(fencing)? {
@@ -596,7 +680,7 @@ fn create_fence(
                 // The fence may be lost: created again, under the same number.
                 Synced::MayHaveLost => {}
             },
-            Created::Other => number += 1,
+            Created::Other => number = number.saturating_add(1),
         }
     }
     let message = format!(
@@ -629,6 +713,10 @@ fn list_all(
         }
         after = Some(last.name);
         found.extend(page);
+        if found.len() > LISTED_MAX {
+            let message = format!("storage lists more than {LISTED_MAX} objects under {prefix}");
+            return Err(StoreError::new(StoreErrorKind::Damaged, message));
+        }
     }
 }
 

@@ -130,6 +130,20 @@ impl PackedStore {
         pieces: &[Piece],
         buckets: &[Bucket],
     ) -> Result<(), StoreError> {
+        let outcome = self.try_read_buckets(pieces, buckets);
+        let is_missing =
+            outcome.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Damaged);
+        if !is_missing {
+            return outcome;
+        }
+        // An object may be gone because another client has written since: this reads its state, or
+        // fails with `Fenced`.
+        let before = self.head;
+        self.look_for_newer_head()?;
+        if self.head == before { outcome } else { self.try_read_buckets(pieces, buckets) }
+    }
+
+    fn try_read_buckets(&mut self, pieces: &[Piece], buckets: &[Bucket]) -> Result<(), StoreError> {
         self.place(buckets);
         if pieces.iter().zip(buckets).any(|(piece, bucket)| {
             self.prefetched.request(piece).is_none() && self.locate(0, *bucket).is_some()

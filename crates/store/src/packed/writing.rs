@@ -9,7 +9,7 @@ use oblivio_core::{StoreError, StoreErrorKind};
 
 use super::chunk::{Entries, Section, Trailer};
 use super::creation::{Created, Creation, create, get};
-use super::head::{HEAD_BYTES_MAX, Head, HeadParts, TailRef};
+use super::head::{HEAD_BYTES_MAX, Head, HeadParts, OpenChunk, TailRef};
 use super::index::{RUNS_MAX, Slot};
 use super::streams::Bucket;
 use super::{PackedStore, Writer};
@@ -56,6 +56,11 @@ struct EntryDraft {
 impl StreamWriter {
     pub(super) fn new() -> Self {
         Self { next_number: 1, ..Self::default() }
+    }
+
+    fn open_chunk(&self) -> OpenChunk {
+        let entries = self.open.len() as u64;
+        OpenChunk { number: self.number, entries, next_number: self.next_number }
     }
 
     /// The entries of a chunk, if they are in memory.
@@ -193,7 +198,11 @@ impl PackedStore {
             // A chunk in memory is looked at again when it leaves memory.
             if !is_in_memory {
                 let Slot { session, stream, .. } = slot;
-                writer.unneeded.push(ObjectName::Chunk { session, stream, number });
+                let name = ObjectName::Chunk { session, stream, number };
+                // The columns of one entry leave a chunk one after the other.
+                if writer.unneeded.last() != Some(&name) {
+                    writer.unneeded.push(name);
+                }
             }
         }
     }
@@ -347,7 +356,7 @@ impl PackedStore {
             return Ok(());
         };
         let Writer { session, session_name, next_tail, tail, .. } = *writer;
-        let next_chunks: Vec<_> = writer.streams.iter().map(|stream| stream.next_number).collect();
+        let open_chunks: Vec<_> = writer.streams.iter().map(StreamWriter::open_chunk).collect();
         let unneeded = [&writer.unneeded[..], &writer.unneeded_before].concat();
         let mut older_heads = writer.older_heads.clone();
         older_heads.extend(writer.full_head);
@@ -359,15 +368,24 @@ impl PackedStore {
             streams,
             index,
             small,
-            next_chunks: &next_chunks,
+            open_chunks: &open_chunks,
             next_tail,
             tail,
             past_sessions: &writer.past_sessions,
             older_heads: &older_heads,
             unneeded: &unneeded,
         };
-        let parts = vec![Bytes::from(head.encode())];
-        let mut number = self.head + 1;
+        let encoded = head.encode();
+        // A head that cannot be read again would replace the last one that can.
+        if !matches!(Head::decode(&encoded), Head::Full(_)) || encoded.len() as u64 > HEAD_BYTES_MAX
+        {
+            let message = "the state of the store is too long for a head: too many objects could \
+                           not be deleted, or too many buckets were written in random order; \
+                           permit deletions, and copy the volume to a new store";
+            return Err(StoreError::new(StoreErrorKind::Full, message));
+        }
+        let parts = vec![Bytes::from(encoded)];
+        let mut number = self.head.checked_add(1).ok_or_else(fenced)?;
         loop {
             let name = ObjectName::Head(number);
             if create(&mut **objects, name, parts.clone())? == Created::Whole {
@@ -378,7 +396,7 @@ impl PackedStore {
             }
             let found = get(&mut **objects, name, 0..HEAD_BYTES_MAX)?;
             match Head::decode(&found.unwrap_or_default()) {
-                Head::Void => number += 1,
+                Head::Void => number = number.checked_add(1).ok_or_else(fenced)?,
                 _ => return Err(fenced()),
             }
         }

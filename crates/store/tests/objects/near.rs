@@ -8,8 +8,8 @@ use oblivio_core::store::{BucketStore, TreeShape};
 use oblivio_store::near::NearStore;
 use oblivio_store::objects::memory::{MemoryService, Request};
 use oblivio_store::{
-    BoxedStore, EngineLocation, Location, NearFile, ObjectsLocation, PackedMode, PackedOptions,
-    PackedStore, StoreKind, StoreOptions,
+    BoxedStore, EngineLocation, Location, NearFile, ObjectsLocation, OpenErrorKind, PackedMode,
+    PackedOptions, PackedStore, StoreKind, StoreOptions,
 };
 
 use crate::world::{World, piece};
@@ -122,18 +122,38 @@ fn a_near_file_is_filled_again_only_after_another_writer() {
     assert!(gets > 0, "chunks were adopted");
     assert!(world.adopt(&mut store));
     drop(store);
-    std::fs::write(&near, b"no store").unwrap();
-    assert!(
-        NearStore::open(
-            PackedStore::open(Box::new(world.service.client()), PackedMode::Write, &options())
-                .unwrap()
-                .0,
-            &near,
-            None
-        )
-        .is_err_and(|error| error.to_string().contains("near")),
-        "a file of something else stays"
-    );
+}
+
+/// A near file that is not current is created anew. A file that is no near file stays.
+#[test]
+fn only_near_files_are_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let near = folder.path().join("near");
+    let mut world = World::new(1, Default::default());
+    let far = |world: &World| {
+        let client = Box::new(world.service.client());
+        PackedStore::open(client, PackedMode::Write, &options()).unwrap().0
+    };
+    // A volume of its own, of the same shapes.
+    std::fs::write(&near, b"something else").unwrap();
+    let error = NearStore::open(far(&world), &near, None).err().unwrap();
+    assert_eq!(error.kind(), OpenErrorKind::Exists, "{error}");
+    assert_eq!(std::fs::read(&near).unwrap(), b"something else");
+    std::fs::remove_file(&near).unwrap();
+    let mut store = NearStore::open(far(&world), &near, Some(1 << 20)).unwrap();
+    world.fill(&mut store, 40);
+    drop(store);
+    // A new store with the same shapes has no buckets, whatever the file holds.
+    let other = MemoryService::new(2);
+    let client = Box::new(other.client());
+    let created = PackedStore::create(client, &crate::world::shapes(), &options()).unwrap();
+    let mut store = NearStore::open(created, &near, Some(1 << 20)).unwrap();
+    let mut empty = World::new(3, Default::default());
+    assert!(empty.read_all(&mut store), "buckets that were never written are zeros");
+    drop(store);
+    // Back at the first store, the file is filled again.
+    let mut store = NearStore::open(far(&world), &near, Some(1 << 20)).unwrap();
+    assert!(world.read_all(&mut store));
 }
 
 #[test]

@@ -311,3 +311,44 @@ fn an_opening_fences_the_older_writer() {
         assert!(world.adopt(&mut third));
     }
 }
+
+/// The chunk that was incomplete at the last head is adopted, too.
+#[test]
+fn the_first_write_after_a_flush_survives_a_death_once_its_chunk_is_complete() {
+    for flushed in 0..9 {
+        let mut world = World::new(1, Faults::default());
+        let mut store = world.open(world.service.client()).unwrap();
+        world.fill(&mut store, flushed);
+        // Four entries are a chunk. The next complete chunk waits for this one.
+        let left = 4 - flushed % 4;
+        world.write_evictions(&mut store, left + 4);
+        drop(store);
+        let mut store = world.open(world.service.client()).unwrap();
+        for number in flushed..flushed + left {
+            // The last ring has eight places, so none of these was written again.
+            for piece in eviction(number as u64).into_iter().filter(|it| it.bucket.level() == 5) {
+                let written = world.expected.since_flush[&piece].last().unwrap();
+                let frames = store.read(&[piece]).unwrap();
+                assert_eq!(frames.get(0), written, "{flushed} flushed: eviction {number}");
+            }
+        }
+    }
+}
+
+/// Flushed buckets that were rewritten in another stream are not replaced by a chunk that is
+/// adopted.
+#[test]
+fn an_adopted_chunk_does_not_bring_back_flushed_entries() {
+    let mut world = World::new(1, Faults::default());
+    let mut store = world.open(world.service.client()).unwrap();
+    world.write_evictions(&mut store, 1);
+    // The same bucket alone is an entry of another stream.
+    let rewritten = piece(1, 5, 0);
+    assert!(world.write(&mut store, &[rewritten]) && world.flush(&mut store));
+    // Completes the chunk whose first entry has the older value.
+    world.write_evictions(&mut store, 7);
+    drop(store);
+    let mut store = world.open(world.service.client()).unwrap();
+    let frames = store.read(&[rewritten]).unwrap();
+    assert_eq!(frames.get(0), world.expected.durable[&rewritten]);
+}

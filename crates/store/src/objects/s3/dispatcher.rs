@@ -92,12 +92,15 @@ impl Dispatcher {
     async fn create(&self, name: ObjectName, parts: Vec<Bytes>) -> Result<Answer, StoreError> {
         let key = self.bucket.key(name);
         let contents: PutPayload = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        // A long body takes its time on a slow link.
+        let limit = self.answer_within
+            + Duration::from_secs(contents.content_length() as u64 / UPLOAD_BYTES_PER_SECOND_MIN);
         let act = || format!("create object {}", self.bucket.shown(name));
         let mut backoff = Backoff::new(self.retry_for);
         let mut may_renew = true;
         loop {
             let permit = self.permit().await;
-            let created = self.within(self.bucket.create(&key, contents.clone())).await;
+            let created = within(limit, self.bucket.create(&key, contents.clone())).await;
             drop(permit);
             let Err(failure) = created else { return Ok(Answer::Created) };
             match failure.of_creation() {
@@ -284,11 +287,21 @@ impl Dispatcher {
         &self,
         answer: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        let limit = self.answer_within;
-        timeout(limit, answer).await.unwrap_or_else(|_| {
-            Err(Failure::Lost(format!("the service did not answer within {limit:.0?}")))
-        })
+        within(self.answer_within, answer).await
     }
 }
+
+/// Waits for an answer within a time limit.
+async fn within<T>(
+    limit: Duration,
+    answer: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    timeout(limit, answer).await.unwrap_or_else(|_| {
+        Err(Failure::Lost(format!("the service did not answer within {limit:.0?}")))
+    })
+}
+
+/// The slowest upload that the time limit of a creation allows for.
+const UPLOAD_BYTES_PER_SECOND_MIN: u64 = 16 << 10;
 
 type SingleGet = Pin<Box<dyn Future<Output = Result<Bytes, Failure>> + Send>>;
