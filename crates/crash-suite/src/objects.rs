@@ -12,7 +12,8 @@ use oblivio_core::store::{BucketStore, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_store::objects::memory::{Faults, MemoryObjects, MemoryService};
 use oblivio_store::objects::{Answer, Listed, ObjectName, Objects, Prefix, Synced, Ticket};
-use oblivio_store::{PackedMode, PackedOptions, PackedStore};
+use oblivio_store::packed::Remains;
+use oblivio_store::{OpenError, PackedMode, PackedOptions, PackedStore};
 use oblivio_testkit::crash::CrashStore;
 use oblivio_volume::device::{DiskError, DiskErrorKind};
 
@@ -49,10 +50,11 @@ impl CloudService {
             .with_chunk_bytes(CHUNK_BYTES)
             .with_small_bytes_max(SMALL_BYTES_MAX)
             .with_unsynced_bytes_max(self.loses.then_some(UNSYNCED_BYTES_MAX));
-        if !self.is_created && !self.service.objects().is_empty() {
+        let failed = |error: OpenError| DiskError::new(DiskErrorKind::Failed, error.to_string());
+        let remains = PackedStore::remains(Box::new(self.service.client())).map_err(failed)?;
+        if !self.is_created && remains == Remains::Objects {
             // As the owner does after an interrupted creation.
-            PackedStore::remove(Box::new(self.service.client()))
-                .map_err(|error| DiskError::new(DiskErrorKind::Failed, error.to_string()))?;
+            PackedStore::remove(Box::new(self.service.client())).map_err(failed)?;
         }
         let objects = Box::new(WorldObjects { objects: self.service.client(), world: store });
         let opened = match self.is_created {
@@ -67,7 +69,7 @@ impl CloudService {
             (faults.torn_bodies, faults.losses) = if self.loses { (0, 2) } else { (5, 0) };
             self.service.set_faults(faults);
         }
-        opened.map_err(|error| DiskError::new(DiskErrorKind::Failed, error.to_string()))
+        opened.map_err(failed)
     }
 }
 

@@ -30,6 +30,9 @@ use crate::prefetched::{PREFETCHED_BYTES_MAX, Prefetched};
 /// another client's opening at the same time.
 const FENCES_MAX: usize = 64;
 
+/// The name of a store in the fence of a removal.
+const REMOVED: StoreName = [0; 16];
+
 /// Maximum number of listings of heads in an opening. Each one after the first follows the deletion
 /// of a head that was listed.
 const LISTINGS_MAX: usize = 16;
@@ -49,7 +52,7 @@ pub enum PackedMode {
 /// What exists under the prefix of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remains {
-    /// No objects.
+    /// No objects, or only the fence that a removal leaves.
     Nothing,
     /// Objects, of a store or of an interrupted creation or removal.
     Objects,
@@ -79,18 +82,19 @@ impl PackedStore {
     ) -> Result<Self, OpenError> {
         Container::new(shapes)?;
         check_options(options)?;
-        if remains(&mut *objects)? == Remains::Objects {
-            let message = "objects with this prefix exist; choose another prefix, or remove them \
-                           first if they are left of an interrupted creation (oblivio remove)";
+        let Some(newest) = vacancy(&mut *objects)? else {
+            let message = "objects exist there already; choose another place, or remove them first \
+                           if they are left of an interrupted creation (oblivio remove)";
             return Err(OpenError::new(OpenErrorKind::Exists, message));
-        }
+        };
         probe(&mut *objects, u64::from_le_bytes(draw()?))?;
         let geometry =
             Geometry { chunk_bytes: options.chunk_bytes, small_bytes_max: options.small_bytes_max };
         let streams = Streams::new(shapes.to_vec(), geometry.chunk_bytes);
         let session_name = draw()?;
         let writer = Writer {
-            session: 1,
+            // No earlier session of this place had the number.
+            session: newest.saturating_add(1),
             session_name,
             streams: Vec::new(),
             next_tail: 1,
@@ -112,7 +116,7 @@ impl PackedStore {
             index: Index::new(streams.columns().len()),
             small: SmallTrees::new(shapes, geometry.small_bytes_max),
             streams,
-            head: 0,
+            head: newest,
             void_heads: Vec::new(),
             writer: Some(writer),
             state: None,
@@ -175,21 +179,21 @@ impl PackedStore {
         Ok((store, condition))
     }
 
-    /// Removes all objects of a store, or of an interrupted creation or removal. A client that has
-    /// the store open is fenced.
+    /// Removes all objects of a store, or of an interrupted creation or removal, except for one fence
+    /// of a hundred bytes. It stays for ever, so that a client that has the store open fails, even
+    /// after another store was created in the same place.
     ///
     /// # Errors
     /// [`OpenErrorKind::Missing`] if there are no objects, or the errors of the engine. What is
     /// left can be removed by another call.
     pub fn remove(mut objects: Box<dyn Objects>) -> Result<(), OpenError> {
         let objects = &mut *objects;
-        if remains(objects)? == Remains::Nothing {
+        if vacancy(objects)?.is_some() {
             return Err(missing());
         }
-        let heads = list_heads(objects)?;
-        if let Some(newest) = heads.last().and_then(|listed| number_of(listed.name)) {
-            create_fence(objects, newest, [0; 16], draw()?)?;
-        }
+        let newest = list_heads(objects)?.last().and_then(|listed| number_of(listed.name));
+        let fence = create_fence(objects, newest.unwrap_or(0), REMOVED, draw()?)?;
+        let fence = ObjectName::Head(fence);
         // Heads last, so that an interrupted removal is still found.
         for keeps_heads in [true, false] {
             let mut after = None;
@@ -197,12 +201,13 @@ impl PackedStore {
                 let page = objects.list(Prefix::All, after);
                 let page = page.map_err(|error| open_error("list objects", error))?;
                 let Some(last) = page.last() else { break };
+                if after.is_some_and(|after| last.name <= after) {
+                    break;
+                }
                 after = Some(last.name);
-                let names: Vec<_> = page
-                    .iter()
-                    .map(|listed| listed.name)
-                    .filter(|name| !keeps_heads || number_of(*name).is_none())
-                    .collect();
+                let is_kept = |name| name == fence || keeps_heads && number_of(name).is_some();
+                let names = page.iter().map(|listed| listed.name);
+                let names: Vec<_> = names.filter(|name| !is_kept(*name)).collect();
                 objects.delete(&names).map_err(|error| open_error("delete objects", error))?;
             }
         }
@@ -611,6 +616,9 @@ fn find_state(objects: &mut dyn Objects) -> Result<Found, OpenError> {
 fn find_listed_state(objects: &mut dyn Objects) -> Result<Option<Found>, OpenError> {
     let heads = list_heads(objects)?;
     let newest = heads.last().and_then(|listed| number_of(listed.name)).ok_or_else(missing)?;
+    if heads.len() == 1 && vacancy(objects)?.is_some() {
+        return Err(missing());
+    }
     let mut found = Found { full: None, newest, void: Vec::new(), fences: Vec::new() };
     let mut store = None;
     for listed in heads.iter().rev() {
@@ -630,7 +638,7 @@ fn find_listed_state(objects: &mut dyn Objects) -> Result<Option<Found>, OpenErr
                 found.fences.push(number);
                 match store {
                     // A removal creates a fence without a name.
-                    _ if other == [0; 16] => {}
+                    _ if other == REMOVED => {}
                     None => store = Some(other),
                     Some(store) if store == other => {}
                     Some(_) => return Err(two_stores()),
@@ -721,9 +729,23 @@ fn list_all(
 }
 
 fn remains(objects: &mut dyn Objects) -> Result<Remains, OpenError> {
+    Ok(vacancy(objects)?.map_or(Remains::Objects, |_| Remains::Nothing))
+}
+
+/// The number of the newest head if there is no store: that of the fence that a removal has left,
+/// or 0. `None` if there are other objects.
+fn vacancy(objects: &mut dyn Objects) -> Result<Option<u64>, OpenError> {
     let page =
         objects.list(Prefix::All, None).map_err(|error| open_error("list objects", error))?;
-    Ok(if page.is_empty() { Remains::Nothing } else { Remains::Objects })
+    let [only] = &page[..] else { return Ok(page.is_empty().then_some(0)) };
+    let Some(number) = number_of(only.name) else { return Ok(None) };
+    let bytes = get(objects, only.name, 0..HEAD_BYTES_MAX)
+        .map_err(|error| open_error("read a head", error))?;
+    let is_left = matches!(
+        Head::decode(&bytes.unwrap_or_default()),
+        Head::Fence { store } if store == REMOVED
+    );
+    Ok(is_left.then_some(number))
 }
 
 fn number_of(name: ObjectName) -> Option<u64> {

@@ -217,6 +217,8 @@ fn a_location_creates_opens_looks_and_removes() {
     assert!(world.read_all(&mut store));
     drop(store);
     location.remove().unwrap();
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let left = std::fs::read_dir(folder.path().join("objects/head")).unwrap();
+    assert_eq!(left.count(), 1, "a fence is left");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     assert!(location.remove().is_err(), "there is nothing left");
 }

@@ -1,10 +1,13 @@
 //! Tests of the store over objects, on engines that need no service.
 
 use oblivio_conformance::check_durable_store;
-use oblivio_core::store::TreeShape;
+use oblivio_core::StoreErrorKind;
+use oblivio_core::store::{BucketStore, TreeShape};
 use oblivio_store::objects::folder::FolderObjects;
 use oblivio_store::objects::memory::{Faults, MemoryService};
 use oblivio_store::{OpenErrorKind, PackedMode, PackedOptions, PackedStore};
+
+use crate::world::World;
 
 /// Sizes of chunks, from one entry to many, and with and without small trees.
 fn options() -> impl Iterator<Item = PackedOptions> {
@@ -98,7 +101,7 @@ fn a_prefix_in_use_is_refused_and_nothing_is_changed() {
     assert_eq!(create().err().unwrap().kind(), OpenErrorKind::Exists);
     assert_eq!(service.objects(), before);
     PackedStore::remove(Box::new(service.client())).unwrap();
-    assert!(service.objects().is_empty());
+    assert_eq!(service.objects().len(), 1, "only a fence is left");
     let missing = PackedStore::remove(Box::new(service.client())).err().unwrap();
     assert_eq!(missing.kind(), OpenErrorKind::Missing);
     let open = |mode| {
@@ -133,4 +136,25 @@ fn a_prefix_in_use_is_refused_and_nothing_is_changed() {
         assert_eq!(open(mode).kind(), OpenErrorKind::Damaged);
     }
     assert_eq!(service.objects(), before);
+}
+
+/// A client that has a store open fails after the store was removed, and cannot harm the next store
+/// in the same place.
+#[test]
+fn a_removed_store_does_not_come_back() {
+    let mut world = World::new(1, Faults::default());
+    let mut first = world.open(world.service.client()).unwrap();
+    world.fill(&mut first, 30);
+    world.write_evictions(&mut first, 30);
+    PackedStore::remove(Box::new(world.service.client())).unwrap();
+    let mut second = create(&world.service, &crate::world::shapes(), &crate::world::options(false));
+    let mut other = World::new(2, Faults::default());
+    other.fill(&mut second, 30);
+    assert_eq!(first.flush().unwrap_err().kind(), StoreErrorKind::Fenced);
+    drop(first);
+    assert!(other.read_all(&mut second));
+    other.fill(&mut second, 30);
+    drop(second);
+    let mut second = world.open(world.service.client()).unwrap();
+    assert!(other.read_all(&mut second));
 }
