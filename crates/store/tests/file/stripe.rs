@@ -408,7 +408,7 @@ fn written_stripes_round_trip() {
         ("stripe:stripe:a,b", "cannot contain a stripe"),
         ("stripe:shares://a:1,b:1,c:1/disk?server=K,K,K&key=k,d", "cannot contain share servers"),
         ("stripe:d,Shares://a,b,c/disk", "cannot contain share servers"),
-        ("stripe:a,s3://user:password@host/disk", "s3:// is unknown"),
+        ("stripe:a,ftp://user:password@host/disk", "ftp:// is unknown"),
         ("stripe://a,b", "stripe:// is unknown"),
         ("stripe:a,file://host/b", "an absolute path"),
     ] {

@@ -8,7 +8,7 @@ use crate::common::fails_with;
 #[test]
 fn every_command_refuses_a_url_that_names_no_store_it_knows() {
     let test_dir = TestDir::new();
-    for url in ["s3://bucket/disk", "redis://host:1/0", "oblivio://host/disk", "foo://x", "S3://x"]
+    for url in ["ftp://bucket/disk", "http://host:1/0", "oblivio://host/disk", "foo://x", "FTP://x"]
     {
         for command_line in [
             format!("create {url} --size 16M --key-file key"),
@@ -36,7 +36,7 @@ fn what_a_refused_url_holds_is_not_repeated() {
     let test_dir = TestDir::new();
     for command in ["check", "key list", "create --size 16M"] {
         let message =
-            fails_with(test_dir.path(""), &format!("{command} s3://user:password@host/disk"), 2);
+            fails_with(test_dir.path(""), &format!("{command} ftp://user:password@host/disk"), 2);
         assert!(!message.contains("user") && !message.contains("password"), "{message}");
     }
 }
@@ -73,8 +73,8 @@ fn a_volume_is_the_same_however_its_location_is_written() {
 #[test]
 fn a_colon_in_a_path_makes_no_url_of_it() {
     let test_dir = TestDir::new();
-    fs::create_dir_all(test_dir.path("s3:")).unwrap();
-    for path in ["a:b", "s3:x", "./s3:y", "./s3://z", r"C:\disk.obl", "://x"] {
+    fs::create_dir_all(test_dir.path("ftp:")).unwrap();
+    for path in ["a:b", "ftp:x", "./ftp:y", "./ftp://z", r"C:\disk.obl", "://x"] {
         if let Some(folder) = test_dir.path(path).parent() {
             fs::create_dir_all(folder).unwrap();
         }
