@@ -8,6 +8,8 @@ const TRAILER_BYTES_PER_ENTRY: f64 = 8.0;
 /// A level of a tree in storage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Level {
+    /// The number of the level in the shape of its tree.
+    pub(super) number: usize,
     /// Buckets of the tree on this level.
     pub(super) buckets: u64,
     /// Places for them: the ring that evictions write.
@@ -18,9 +20,15 @@ pub(super) struct Level {
 }
 
 impl Level {
-    pub(super) fn new(buckets: u64, places: u64, entry_bytes: u64, chunk_bytes: u64) -> Self {
+    /// A level with chunks of at most `chunk_bytes` bytes of entries.
+    pub(super) fn new(
+        number: usize,
+        [buckets, places]: [u64; 2],
+        entry_bytes: u64,
+        chunk_bytes: u64,
+    ) -> Self {
         let entries_per_chunk = (chunk_bytes / entry_bytes.max(1)).max(1);
-        Self { buckets, places, entry_bytes, entries_per_chunk }
+        Self { number, buckets, places, entry_bytes, entries_per_chunk }
     }
 
     /// Bytes of all places.
@@ -93,19 +101,19 @@ mod tests {
     /// A level of 1,000 buckets with 10 entries per chunk, by hand.
     #[test]
     fn entries_in_memory_need_no_get() {
-        let level = Level::new(1000, 1100, 5000, 50_000);
+        let level = Level::new(9, [1000, 1100], 5000, 50_000);
         assert_eq!((level.entries_per_chunk, level.chunks()), (10, 110));
         assert_eq!([1, 10, 15, 20, 21].map(|ago| level.far_at(ago)), [0.0, 0.0, 0.5, 1.0, 1.0]);
         // Ten entries of the complete chunk, and 0 to 9 of the open one.
         near(level.far(), 1.0 - 14.5 / 1000.0, 1e-12);
-        let small = Level::new(12, 20, 5000, 50_000);
+        let small = Level::new(9, [12, 20], 5000, 50_000);
         near(small.far(), (0.1 + 0.2) / 12.0, 1e-12);
-        assert_eq!(Level::new(10, 20, 5000, 50_000).far(), 0.0);
+        assert_eq!(Level::new(9, [10, 20], 5000, 50_000).far(), 0.0);
         // 30 entries, ten at once: in 3 chunks if groups and chunks coincide, otherwise each chunk
         // has two GETs.
         near(30.0 * level.gets_per_entry(10.0), 0.1 * 3.0 + 0.9 * 6.0, 1e-12);
         near(level.gets_per_entry(1.0), 1.0, 1e-12);
-        let large = Level::new(1000, 1100, 5000, 4000);
+        let large = Level::new(9, [1000, 1100], 5000, 4000);
         assert_eq!(large.entries_per_chunk, 1);
         near(large.gets_per_entry(10.0), 1.0, 1e-12);
         let reads = level.reads(3.0, 1.0, 0.5);

@@ -2,7 +2,7 @@
 
 use oblivio_core::Error;
 use oblivio_core::durable::{DurableConfig, Fact, FactValue, find_number};
-use oblivio_core::pieces::TreeShape;
+use oblivio_core::pieces::{LevelShape, TreeShape};
 
 use super::level::Level;
 use super::speed::PREFETCHED_BYTES_MAX;
@@ -49,7 +49,8 @@ pub struct VolumeOnObjects {
     evict_period: f64,
     accesses_per_block: f64,
     accesses_per_checkpoint: f64,
-    /// Number of levels, from the highest on, that a local file holds as well.
+    /// Number of levels of the tree, from the highest on, that a local file holds as well. It also
+    /// holds the marks on levels with smaller numbers.
     near_levels: usize,
 }
 
@@ -151,7 +152,16 @@ impl VolumeOnObjects {
     }
 
     fn near_bytes_of(&self, levels: usize) -> u64 {
-        (self.trees * self.levels.iter().take(levels).map(Level::bytes).sum::<f64>()) as u64
+        let of_trees = self.levels.iter().take(levels).map(Level::bytes).sum::<f64>();
+        let end = self.near_end(levels);
+        let marks = self.marks.iter().flat_map(|marks| &marks.levels);
+        let marks = marks.filter(|level| level.number < end).map(Level::bytes);
+        (self.trees * of_trees + marks.sum::<f64>()) as u64
+    }
+
+    /// The number behind that of the last near level, if `levels` levels of the tree are near.
+    fn near_end(&self, levels: usize) -> usize {
+        self.levels.iter().take(levels).next_back().map_or(0, |level| level.number + 1)
     }
 
     /// Accesses per request for a block. More than one if the position map is in the tree; they
@@ -290,7 +300,8 @@ impl VolumeOnObjects {
         };
         let reads: Requests = self.far_levels().iter().map(read).sum();
         let writes: Requests = self.levels.iter().map(|level| level.writes(count)).sum();
-        let marks = self.marks.iter().map(|marks| marks.sweeps(count, at_once));
+        let near_end = self.near_end(self.near_levels);
+        let marks = self.marks.iter().map(|marks| marks.sweeps(count, at_once, near_end));
         (reads + writes) * self.trees + marks.sum()
     }
 }
@@ -298,19 +309,23 @@ impl VolumeOnObjects {
 impl Marks {
     /// The pages of a tree of marks. An eviction rewrites `swept_bytes` bytes of them on average.
     fn new(shape: &TreeShape, swept_bytes: f64, chunk_bytes: u64) -> Self {
-        let present = shape.levels().iter().filter(|level| level.buckets > 0);
-        let level = |places: u64, bytes| Level::new(places / 2, places, bytes, chunk_bytes);
-        let levels: Vec<_> =
-            present.map(|shape| level(shape.buckets, shape.bucket_bytes)).collect();
+        let present = (0..).zip(shape.levels()).filter(|(_, level)| level.buckets > 0);
+        let levels = present.map(|(number, shape)| {
+            let places = shape.buckets;
+            Level::new(number, [places / 2, places], shape.bucket_bytes, chunk_bytes)
+        });
+        let levels: Vec<_> = levels.collect();
         let page_bytes = levels.iter().map(|level| level.bytes() / 2.0).sum::<f64>();
         Self { levels, round_evictions: page_bytes / swept_bytes }
     }
 
-    /// Requests of the sweeps of `evictions` evictions.
-    fn sweeps(&self, evictions: f64, together: f64) -> Requests {
+    /// Requests of the sweeps of `evictions` evictions, if the levels with numbers below `near_end`
+    /// are near.
+    fn sweeps(&self, evictions: f64, together: f64, near_end: usize) -> Requests {
         let of_level = |level: &Level| {
             let pages = evictions * level.buckets as f64 / self.round_evictions;
-            level.reads(pages, together, level.far_at(level.buckets)) + level.writes(pages)
+            let far = if level.number < near_end { 0.0 } else { level.far_at(level.buckets) };
+            level.reads(pages, together, far) + level.writes(pages)
         };
         self.levels.iter().map(of_level).sum()
     }
@@ -318,16 +333,17 @@ impl Marks {
 
 /// The levels in storage of the tree with these shapes of slots and heads.
 fn levels(slots: &TreeShape, heads: &TreeShape, chunk_bytes: u64) -> Vec<Level> {
-    let levels = slots.levels().iter().zip(heads.levels()).filter(|(level, _)| level.buckets > 0);
-    let levels: Vec<_> = levels.collect();
-    // The first level has as many spare places as buckets. Each other level has as many spare
-    // places as the first one.
-    let spare = levels.first().map_or(0, |(level, _)| level.buckets / 2);
-    let level = |places: u64, bytes| Level::new(places - spare, places, bytes, chunk_bytes);
-    let levels = levels.into_iter();
-    levels
-        .map(|(slots, heads)| level(slots.buckets, slots.bucket_bytes + heads.bucket_bytes))
-        .collect()
+    let levels = slots.levels().iter().zip(heads.levels()).enumerate();
+    let levels = levels.filter(|(_, (level, _))| level.buckets > 0);
+    let mut spare = None;
+    let level = |(number, (slots, heads)): (usize, (&LevelShape, &LevelShape))| {
+        let (places, bytes) = (slots.buckets, slots.bucket_bytes + heads.bucket_bytes);
+        // The first level has as many spare places as buckets. Each other level has as many spare
+        // places as the first one.
+        let spare = *spare.get_or_insert(places / 2);
+        Level::new(number, [places - spare, places], bytes, chunk_bytes)
+    };
+    levels.map(level).collect()
 }
 
 #[cfg(test)]

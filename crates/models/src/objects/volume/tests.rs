@@ -107,6 +107,13 @@ fn near_levels_save_gets_and_no_puts() {
     near(some.down_bytes, all.down_bytes / 2.0, 0.01);
     assert_eq!((some.puts, some.up_bytes), (all.puts, all.up_bytes));
     assert_eq!((half.chunks(), half.stored_bytes()), (far.chunks(), far.stored_bytes()));
+    // With the map in the tree, pages of marks on smaller levels are near as well.
+    let nested = volume(1 << 40, 4096, 48 << 20).with_near_levels(1);
+    let of_tree = nested.levels[0].bytes();
+    // The first level of the tree has number 12. The marks have 2 to 2^12 places on levels 1 to 12,
+    // each with bits for the five slots of 2^11 buckets, and a seal of 56 bytes.
+    let of_marks = (2.0 * 4095.0) * (5.0 * 2048.0 / 8.0 + 56.0);
+    assert_eq!(nested.near_bytes() as f64, of_tree + of_marks);
     let none = far.with_near_levels(7);
     assert_eq!((none.near_levels(), none.access().gets, none.trips_per_read()), (6, 0.0, 0.0));
     assert_eq!(Connection::in_cloud(0.030).read_seconds(&none), 0.0);
