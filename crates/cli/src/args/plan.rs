@@ -10,7 +10,7 @@ use oblivio_models::alloc_search::SEARCHED_LEAF_LEVEL;
 use oblivio_models::link::Link;
 use oblivio_models::medium::Medium;
 use oblivio_models::objects::{S3_PRICES, ServiceKind};
-use oblivio_store::{Engine, StoreKind};
+use oblivio_store::{CloudService, Engine, StoreKind};
 use oblivio_volume::schemes::{self, SCHEMES};
 
 use super::values::{parse_millis, parse_percent, parse_range_policy, parse_size};
@@ -281,12 +281,16 @@ impl PlannedStore {
         }
     }
 
-    /// The kind of store. All stores over objects need the same bytes of storage.
+    /// The kind of store.
     pub(crate) fn kind(self) -> StoreKind {
         match self {
+            Self::S3 => StoreKind::Objects(Engine::Cloud(CloudService::S3)),
+            Self::Gs => StoreKind::Objects(Engine::Cloud(CloudService::Gcs)),
+            Self::Az => StoreKind::Objects(Engine::Cloud(CloudService::Azure)),
+            Self::Redis => StoreKind::Objects(Engine::Redis),
+            Self::Folder => StoreKind::Objects(Engine::Folder),
             Self::File => StoreKind::File,
             Self::Server => StoreKind::Remote,
-            _ => StoreKind::Objects(Engine::Folder),
         }
     }
 }

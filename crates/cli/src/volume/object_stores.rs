@@ -9,8 +9,6 @@ use oblivio_models::link::Link;
 use oblivio_models::objects::{
     Connection, IN_FLIGHT_MAX, Prices, S3_PRICES, ServiceKind, VolumeOnObjects,
 };
-use oblivio_store::{PackedOptions, PackedStore};
-use oblivio_volume::volume::shapes;
 use serde_json::{Value, json};
 
 use self::row::Row;
@@ -32,9 +30,6 @@ const SMALL_BLOCK_BYTES: u64 = 16 << 10;
 
 /// Maximum bytes of a price file.
 const PRICE_FILE_BYTES_MAX: u64 = 64 << 10;
-
-/// Maximum bytes of chunks that a client keeps until a Redis cluster has made them durable.
-const REDIS_UNSYNCED_BYTES_MAX: usize = 64 << 20;
 
 /// What an estimate is for, apart from the volume.
 struct Setting {
@@ -76,17 +71,6 @@ pub(super) fn requirements(args: &PlanArgs, disk_bytes: u64) -> VolumeRequiremen
         block: args.requirements.block.or(chosen),
         ..args.requirements.clone()
     }
-}
-
-/// Maximum bytes of client memory of a store over objects.
-pub(super) fn store_client_bytes_max(
-    service: ServiceKind,
-    plan: &VolumePlan,
-) -> Result<u64, CliError> {
-    let options = PackedOptions::default().with_chunk_bytes(service.chunk_bytes() as usize);
-    let unsynced = matches!(service, ServiceKind::Redis).then_some(REDIS_UNSYNCED_BYTES_MAX);
-    let options = options.with_unsynced_bytes_max(unsynced);
-    Ok(PackedStore::client_bytes_max(&shapes(&plan.params)?, &options))
 }
 
 /// Checks options that need a store over objects. Returns the setting of an estimate, or `None` for

@@ -17,7 +17,7 @@ use super::media::MediumEstimate;
 use super::object_stores::{self, ObjectsEstimate};
 use super::room::EXT4_FILE_BYTES_MAX;
 use super::sizes;
-use crate::args::{PlanArgs, PlannedStore, VolumeRequirementsArgs};
+use crate::args::{PlanArgs, VolumeRequirementsArgs};
 use crate::error::CliError;
 use crate::output;
 
@@ -36,9 +36,6 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     if args.alloc.alloc {
         plan = alloc::search(plan, &args.alloc)?;
     }
-    let service = args.store.and_then(PlannedStore::service);
-    plan.store_client_bytes_max =
-        service.map(|service| object_stores::store_client_bytes_max(service, &plan)).transpose()?;
     let objects_estimate = ObjectsEstimate::of(&plan, &requirements, args)?;
     let medium_estimate =
         args.medium.map(|medium| MediumEstimate::of(&plan, &requirements, medium)).transpose()?;
@@ -104,8 +101,6 @@ pub(crate) struct VolumePlan {
     pub(super) state_room: StateRoom,
     /// The searched slots of each level, if there was a search.
     pub(super) allocated: Option<SearchedSlots>,
-    /// Maximum bytes of client memory of the store, if not the one of [`kind`](Self::kind).
-    store_client_bytes_max: Option<u64>,
 }
 
 impl VolumePlan {
@@ -175,7 +170,6 @@ impl VolumePlan {
             store_bytes,
             state_room,
             allocated: None,
-            store_client_bytes_max: None,
         })
     }
 
@@ -345,10 +339,8 @@ impl VolumePlan {
     /// bound while requests are in flight.
     fn bytes_on_their_way_max(&self) -> u64 {
         let of_blocks = BLOCKS_UNDER_WAY_MAX as u64 * u64::from(self.params.block_bytes);
-        let of_store = self.store_client_bytes_max.unwrap_or_else(|| {
-            self.kind.client_bytes_max(&shapes(&self.params).unwrap_or_default())
-        });
-        of_store + of_blocks
+        let shapes = shapes(&self.params).unwrap_or_default();
+        self.kind.client_bytes_max(&shapes) + of_blocks
     }
 
     pub(crate) fn json(&self) -> Value {

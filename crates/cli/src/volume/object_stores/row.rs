@@ -122,8 +122,8 @@ pub(super) fn dollars(number: f64) -> String {
 /// A number of dollars without a unit, with at least two significant digits.
 fn plain(number: f64) -> String {
     let digits = match number {
-        number if number >= 100.0 => 0,
-        number if number >= 1.0 || number <= 0.0 => 2,
+        number if number >= 100.0 || number <= 0.0 => 0,
+        number if number >= 1.0 => 2,
         // Cents have two digits, and smaller numbers as many as they need.
         number => (1.0 - number.log10().floor()).clamp(2.0, 12.0) as usize,
     };

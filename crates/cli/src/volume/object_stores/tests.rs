@@ -1,11 +1,13 @@
 //! The model against the requests of a real volume.
 
+use clap::ValueEnum as _;
 use oblivio::creation;
 use oblivio_core::{Access, Op};
-use oblivio_models::objects::{Requests, VolumeOnObjects};
-use oblivio_store::objects::ObjectName;
+use oblivio_models::objects::{IN_FLIGHT_MAX, PREFETCHED_BYTES_MAX, Requests, VolumeOnObjects};
+use oblivio_store::near::NearStore;
 use oblivio_store::objects::memory::{MemoryService, Request};
-use oblivio_store::{PackedOptions, PackedStore};
+use oblivio_store::objects::{ObjectName, S3Options};
+use oblivio_store::{BoxedStore, PackedOptions, PackedStore, StoreKind};
 use oblivio_volume::keys::{Cost, Secret};
 use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::VolumeParams;
@@ -15,17 +17,49 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use zeroize::Zeroizing;
 
+use crate::args::PlannedStore;
+
 /// Number of accesses in a batch. Accesses in a larger batch share more buckets.
 const BATCH: usize = 4;
 
+/// The model has its own constants for the size of chunks and the memory for requested buckets.
+#[test]
+fn constants_of_the_model_are_those_of_the_stores() {
+    let mut count = 0;
+    for store in PlannedStore::value_variants() {
+        let (Some(service), StoreKind::Objects(engine)) = (store.service(), store.kind()) else {
+            continue;
+        };
+        assert_eq!(engine.options().chunk_bytes as u64, service.chunk_bytes(), "{store:?}");
+        assert_eq!(engine.scheme(), store.name());
+        count += 1;
+    }
+    assert_eq!(count, 5);
+    assert_eq!(S3Options::default().parallel as f64, IN_FLIGHT_MAX);
+    let options = PackedOptions::default().with_chunk_bytes(0);
+    assert_eq!(PackedStore::client_bytes_max(&[], &options) as f64, PREFETCHED_BYTES_MAX);
+}
+
 /// The average requests per access of a volume in objects in memory, without checkpoints, and the
-/// average requests per checkpoint.
-fn measured(params: &VolumeParams, chunk_bytes: u64, accesses: u64) -> (Requests, Requests) {
+/// average requests per checkpoint. With `near_bytes`, upper levels with at most this number of
+/// bytes are in a local file.
+fn measured(
+    params: &VolumeParams,
+    chunk_bytes: u64,
+    near_bytes: Option<u64>,
+    accesses: u64,
+) -> (Requests, Requests) {
     let service = MemoryService::new(1);
     let options = PackedOptions::default().with_chunk_bytes(chunk_bytes as usize);
     let client = Box::new(service.client());
     let store = PackedStore::create(client, &shapes(params).unwrap(), &options).unwrap();
     let folder = tempfile::tempdir().unwrap();
+    let store: BoxedStore = match near_bytes {
+        Some(_) => {
+            Box::new(NearStore::open(store, &folder.path().join("near"), near_bytes).unwrap())
+        }
+        None => Box::new(store),
+    };
     let mut coins = StdRng::seed_from_u64(1);
     let secret = Secret::KeyFile(Zeroizing::new(vec![7; 32]));
     let mut for_keys = StdRng::seed_from_u64(3).into();
@@ -84,10 +118,12 @@ fn near(what: &str, ours: f64, theirs: f64, part: f64) {
 }
 
 /// Compares the model with 6,000 accesses of a volume of 8,192 blocks: six levels in storage, with
-/// 10 or 3 buckets per chunk.
+/// 10 or 3 buckets per chunk, and two levels in a local file in one case.
 #[test]
 fn the_model_agrees_with_the_requests_of_a_volume() {
-    for (scheme, chunk_bytes) in [("raw", 27_000), ("raw", 8_000), ("range", 27_000)] {
+    for (scheme, chunk_bytes, near_levels) in
+        [("raw", 27_000, 0), ("raw", 8_000, 2), ("range", 27_000, 0)]
+    {
         let params = VolumeParams::plan(&ArrayRequirements {
             block_bytes: 512,
             tree_top_bytes_max: Some(256 << 10),
@@ -96,7 +132,10 @@ fn the_model_agrees_with_the_requests_of_a_volume() {
         .unwrap();
         let config = params.config().unwrap();
         let model = VolumeOnObjects::with_chunks(&*config, chunk_bytes).unwrap().unwrap();
-        let (access, checkpoint) = measured(&params, chunk_bytes, 6_000);
+        let model = model.with_near_levels(near_levels);
+        let near_bytes = (near_levels > 0).then(|| model.near_bytes());
+        assert_eq!(model.near_levels_within(model.near_bytes()), near_levels);
+        let (access, checkpoint) = measured(&params, chunk_bytes, near_bytes, 6_000);
         let (by_model, checkpoint_by_model) = (model.access(), model.checkpoint());
         near("GETs", by_model.gets, access.gets, 0.01);
         near("PUTs", by_model.puts, access.puts, 0.01);

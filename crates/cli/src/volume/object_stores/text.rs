@@ -119,8 +119,8 @@ impl ObjectsEstimate {
             format!(", {} instead of {} per 1,000 accesses", of(&with), of(&without))
         });
         Some(format!(
-            "near file         {} of {} levels in {}: {} GETs instead of {}{}. Chunks are written \
-             all the same, so a lost file loses no data",
+            "near file         {} of {} levels in {}: {} GETs instead of {}{}: name it with \
+             the store, as near:FILE?bytes={bytes_max},URL",
             volume.near_levels(),
             volume.levels(),
             size(volume.near_bytes() as f64),
