@@ -3,7 +3,7 @@
 //! ```text
 //! input = setup, changes of three bytes each: offset (2 bytes, times 3), new byte
 //! setup = whether to update the checksum (1 bit), whether to truncate the file (1 bit);
-//!         as a number, the length of a truncated file in 256ths
+//!         as a number, the length of a truncated file, as a fraction of 256
 //! ```
 //!
 //! A study that can be resumed runs, or fails with an error of the engine. Any other file is

@@ -123,7 +123,7 @@ impl NearStore {
             Some(near) => near,
             None => {
                 // The file holds nothing else: the mark says that it is a near file. It is created
-                // anew, because filling leaves out buckets that were never written.
+                // again, because filling leaves out buckets that were never written.
                 mark.write(FILLING)?;
                 remove_file(path)?;
                 FileStore::create(path, &shapes, &FileOptions::default())?

@@ -179,9 +179,9 @@ impl PackedStore {
         Ok((store, condition))
     }
 
-    /// Removes all objects of a store, or of an interrupted creation or removal, except for one fence
-    /// of a hundred bytes. It stays for ever, so that a client that has the store open fails, even
-    /// after another store was created in the same place.
+    /// Removes all objects of a store, or of an interrupted creation or removal, except for one
+    /// fence of a hundred bytes. It stays for ever, so that a client that has the store open fails,
+    /// even after another store was created in the same place.
     ///
     /// # Errors
     /// [`OpenErrorKind::Missing`] if there are no objects, or the errors of the engine. What is
@@ -382,9 +382,9 @@ impl PackedStore {
         Ok(found)
     }
 
-    /// Adds the buckets of a chunk to the index, if the chunk is whole, from entry `from` on. They count as writes that
-    /// were not flushed and survived. Without them, storage would forget evictions that the client
-    /// needs in order to detect an old copy of its directory (ADR 5).
+    /// Adds the buckets of a chunk to the index, if the chunk is whole, from entry `from` on. They
+    /// count as writes that were not flushed and survived. Without them, storage would forget
+    /// evictions that the client needs in order to detect an old copy of its directory (ADR 5).
     fn adopt(&mut self, listed: Listed, from: u64) -> Result<bool, StoreError> {
         let ObjectName::Chunk { session, stream, number } = listed.name else { return Ok(false) };
         let Some(trailer) = self.trailer_of(listed)? else { return Ok(false) };

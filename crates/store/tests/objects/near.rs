@@ -124,7 +124,7 @@ fn a_near_file_is_filled_again_only_after_another_writer() {
     drop(store);
 }
 
-/// A near file that is not current is created anew. A file that is no near file stays.
+/// A near file that is not current is created again. A file that is no near file stays.
 #[test]
 fn only_near_files_are_replaced() {
     let folder = tempfile::tempdir().unwrap();
