@@ -30,7 +30,9 @@ impl From<oblivio_models::Error> for LabError {
     fn from(error: oblivio_models::Error) -> Self {
         match error {
             oblivio_models::Error::Plan(message) => Self::Plan(message),
-            oblivio_models::Error::Allocation(message) => Self::Input(message),
+            oblivio_models::Error::Allocation(message) | oblivio_models::Error::Prices(message) => {
+                Self::Input(message)
+            }
             oblivio_models::Error::Engine(error) => Self::Engine(error),
             oblivio_models::Error::Results(error) => Self::Results(error),
         }
